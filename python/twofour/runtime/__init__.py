@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What running kernels takes: element types, boundaries, native calls, threads, time stepping.
+
+Imports NumPy and the standard library only, so that a machine without the compiler can run
+kernels.
+"""
+
+from twofour.runtime.boundary import (
+    MODES,
+    AxisBoundary,
+    HaloRefresh,
+    parse_boundary,
+    refresh_halo,
+    source_index,
+)
+from twofour.runtime.dtypes import (
+    ELEMENT_TYPES,
+    ElementType,
+    bf16_to_float32,
+    check_array,
+    element_type,
+    element_type_of,
+    float32_to_bf16,
+    from_storage,
+    storage_view,
+    to_storage,
+)
+from twofour.runtime.native import BoundKernel, NativeKernel
+from twofour.runtime.progress import Progress
+from twofour.runtime.stepping import LinearStepper, check_steps
+from twofour.runtime.sweeps import LinearKernel
+from twofour.runtime.threads import parallel_run, resolve_threads
+
+__all__ = [
+    "ELEMENT_TYPES",
+    "MODES",
+    "AxisBoundary",
+    "BoundKernel",
+    "ElementType",
+    "HaloRefresh",
+    "LinearKernel",
+    "LinearStepper",
+    "NativeKernel",
+    "Progress",
+    "bf16_to_float32",
+    "check_array",
+    "check_steps",
+    "element_type",
+    "element_type_of",
+    "float32_to_bf16",
+    "from_storage",
+    "parallel_run",
+    "parse_boundary",
+    "refresh_halo",
+    "resolve_threads",
+    "source_index",
+    "storage_view",
+    "to_storage",
+]

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Element types of fields: what they are called, how NumPy stores them, and the check of arrays.
+
+NumPy has no bfloat16. A bf16 field is stored as uint16 bit patterns; arrays of the `ml_dtypes`
+package are recognised by the name of their dtype and viewed as such.
+"""
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from twofour.errors import SourceLocation, TwofourError
+
+
+@dataclass(frozen=True)
+class ElementType:
+    """Storage of one element: `storage` is the NumPy dtype of the bits, `accumulation` the name of
+    the element type that sums are formed in, `itemsize` the size in bytes.
+    """
+
+    name: str
+    storage: np.dtype
+    accumulation: str
+    itemsize: int
+
+    @property
+    def description(self) -> str:
+        """The name and what arrays of it look like in NumPy, for messages."""
+        return _DESCRIPTIONS[self.name]
+
+
+_DESCRIPTIONS = {
+    "f16": "f16 (float16)",
+    "bf16": "bf16 (bfloat16, or uint16 bit patterns)",
+    "f32": "f32 (float32)",
+    "f64": "f64 (float64)",
+}
+
+ELEMENT_TYPES = {
+    "f16": ElementType("f16", np.dtype(np.float16), "f32", 2),
+    "bf16": ElementType("bf16", np.dtype(np.uint16), "f32", 2),
+    "f32": ElementType("f32", np.dtype(np.float32), "f32", 4),
+    "f64": ElementType("f64", np.dtype(np.float64), "f64", 8),
+}
+
+
+def element_type(name: str) -> ElementType:
+    """Return the element type called `name`.
+
+    Raises TwofourError, with the choices and the nearest of them, for any other name.
+    """
+    if isinstance(name, str) and name in ELEMENT_TYPES:
+        return ELEMENT_TYPES[name]
+    raise TwofourError(f"expected a dtype out of {choices(ELEMENT_TYPES, name)}")
+
+
+def choices(allowed: Sequence[str], given: object) -> str:
+    """Return 'a, b, c, got 'x'' with a suggestion where `given` looks like a misspelt choice."""
+    near = difflib.get_close_matches(str(given), allowed, n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    return f"{', '.join(allowed)}, got {given!r}{hint}"
+
+
+def element_type_of(array: np.ndarray) -> ElementType:
+    """Return the element type that stores `array`; uint16 means bf16 bit patterns.
+
+    Raises TwofourError for a dtype that stores none.
+    """
+    for element in ELEMENT_TYPES.values():
+        if _stores(array.dtype, element):
+            return element
+    supported = ", ".join(_DESCRIPTIONS.values())
+    raise TwofourError(f"expected an array of {supported}, got {array.dtype.name}")
+
+
+def check_array(
+    array: np.ndarray,
+    element: ElementType,
+    rank: int | None = None,
+    shape: Sequence[int] | None = None,
+    what: str = "input",
+    location: SourceLocation | None = None,
+) -> None:
+    """Check that `array` can be a field of `element`: any strides, any values (NaN included).
+
+    Raises TwofourError where it is not a NumPy array, its dtype, byte order, rank or shape is
+    another than expected, or it has no elements. `what` names the array in the message.
+    """
+
+    def fail(expected: str, got: str) -> None:
+        raise TwofourError(f"{what}: expected {expected}, got {got}", location)
+
+    if not isinstance(array, np.ndarray):
+        fail("a NumPy array", type(array).__name__)
+    if isinstance(array, np.ma.MaskedArray):
+        fail("a NumPy array without a mask", "a masked array")
+    if not _stores(array.dtype, element):
+        if not array.dtype.isnative and _stores(array.dtype.newbyteorder("="), element):
+            fail(f"{element.description} in native byte order", f"dtype {array.dtype.str!r}")
+        fail(element.description, array.dtype.name)
+    if rank is not None and array.ndim != rank:
+        fail(f"an array of rank {rank}", f"rank {array.ndim} (shape {array.shape})")
+    if shape is not None and array.shape != tuple(shape):
+        fail(f"an array of shape {tuple(shape)}", f"shape {array.shape}")
+    if array.size == 0:
+        fail("an array with at least one element", f"shape {array.shape}")
+
+
+def storage_view(array: np.ndarray, element: ElementType) -> np.ndarray:
+    """Return `array` with the storage dtype of `element`: the same memory, bf16 as uint16."""
+    return array if array.dtype == element.storage else array.view(element.storage)
+
+
+def _stores(dtype: np.dtype, element: ElementType) -> bool:
+    if dtype.name == "bfloat16":
+        return element.name == "bf16"
+    return dtype == element.storage
+
+
+def bf16_to_float32(bits: np.ndarray) -> np.ndarray:
+    """Return the float32 values (exact) of the bf16 bit patterns `bits` (uint16, any shape)."""
+    return (np.asarray(bits, np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
+def float32_to_bf16(values: np.ndarray) -> np.ndarray:
+    """Return the bf16 bit patterns (uint16) of float32 `values`, rounded to nearest, ties to even.
+
+    Values beyond the largest bf16 become infinite; NaN stays NaN, with its sign and the upper
+    bits of its payload, and quiet.
+    """
+    words = np.asarray(values, np.float32).view(np.uint32)
+    upper = words >> np.uint32(16)
+    rounded = (words + np.uint32(0x7FFF) + (upper & np.uint32(1))) >> np.uint32(16)
+    # Rounding could carry a NaN payload into the sign or clear it, which would make it infinite.
+    return np.where(np.isnan(values), upper | np.uint32(0x40), rounded).astype(np.uint16)
+
+
+def to_storage(values: np.ndarray, element: ElementType) -> np.ndarray:
+    """Return `values` (real numbers, any shape) rounded to `element`, in its storage dtype.
+
+    bf16 is rounded from float32. Values out of range become infinite.
+    """
+    with np.errstate(over="ignore"):
+        if element.name == "bf16":
+            return float32_to_bf16(np.asarray(values, np.float32))
+        return np.asarray(values, element.storage)
+
+
+def from_storage(array: np.ndarray, element: ElementType) -> np.ndarray:
+    """Return the values of `array` (storage dtype of `element`) as float64, exactly."""
+    if element.name == "bf16":
+        return bf16_to_float32(array).astype(np.float64)
+    return array.astype(np.float64)

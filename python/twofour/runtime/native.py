@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Calls of compiled sweep kernels: MLIR's C interface through ctypes.
+
+A kernel is `void NAME(memref *in_0, ..., memref *out_0, ..., int64_t begin, int64_t end)` with
+memref = {void *allocated, void *aligned, int64_t offset, int64_t sizes[rank], int64_t
+strides[rank]}, strides in elements. It writes the rows [begin, end) of the outermost axis of the
+output views; the input views cover the same region grown by the reach of each input.
+"""
+
+import ctypes
+from collections.abc import Sequence
+
+import numpy as np
+
+from twofour.errors import TwofourError
+
+
+class NativeKernel:
+    """A compiled kernel at `address` with `inputs` + `outputs` views, outputs of rank `rank`.
+
+    Inputs may have other ranks. `keep_alive` is whatever owns the machine code.
+    """
+
+    def __init__(
+        self, name: str, address: int, rank: int, inputs: int, outputs: int, keep_alive: object
+    ):
+        self.name = name
+        self.rank = rank
+        self.inputs = inputs
+        self.outputs = outputs
+        self._keep_alive = keep_alive
+        pointers = [ctypes.c_void_p] * (inputs + outputs)
+        # CFUNCTYPE functions release the interpreter lock while they run.
+        self._function = ctypes.CFUNCTYPE(None, *pointers, ctypes.c_int64, ctypes.c_int64)(address)
+
+    def bind(
+        self, views_in: Sequence[np.ndarray], views_out: Sequence[np.ndarray]
+    ) -> "BoundKernel":
+        """Return the kernel with its descriptors built for these views, which it keeps alive.
+
+        Raises TwofourError where the number of views, an output's rank, or the layout of a view
+        (native alignment, inner stride of one element, writable outputs) is not as expected.
+        """
+        for kind, views, count in (
+            ("input", views_in, self.inputs),
+            ("output", views_out, self.outputs),
+        ):
+            if len(views) != count:
+                raise TwofourError(
+                    f"kernel {self.name}: expected {count} {kind} views, got {len(views)}"
+                )
+        for view in views_out:
+            if view.ndim != self.rank:
+                raise TwofourError(
+                    f"kernel {self.name}: expected outputs of rank {self.rank}, got {view.ndim}"
+                )
+            if not view.flags.writeable:
+                raise TwofourError(
+                    f"kernel {self.name}: expected writable outputs, got a read-only array"
+                )
+        views = [*views_in, *views_out]
+        descriptors = [_descriptor(view, self.name) for view in views]
+        return BoundKernel(self._function, descriptors, (self, views))
+
+
+class BoundKernel:
+    """A kernel with its views: `run(begin, end)` sweeps rows of the outermost output axis.
+
+    Calls release the interpreter lock, so that threads can sweep disjoint ranges at once.
+    """
+
+    def __init__(self, function, descriptors: list[ctypes.Array], keep_alive: object):
+        self._function = function
+        self._descriptors = descriptors
+        self._arguments = [ctypes.c_void_p(ctypes.addressof(d)) for d in descriptors]
+        self._keep_alive = keep_alive
+
+    def run(self, begin: int, end: int) -> None:
+        """Sweep the rows [begin, end), 0 <= begin <= end <= outermost extent (not checked)."""
+        self._function(*self._arguments, begin, end)
+
+
+def _descriptor(view: np.ndarray, name: str) -> ctypes.Array:
+    """Return the ranked memref descriptor of `view` as 64-bit words."""
+    itemsize = view.itemsize
+    if not view.flags.aligned or any(stride % itemsize for stride in view.strides):
+        raise TwofourError(f"kernel {name}: expected aligned elements, got strides {view.strides}")
+    strides = [stride // itemsize for stride in view.strides]
+    if view.ndim and view.shape[-1] == 1:
+        # The stride of an axis with one element is arbitrary in NumPy.
+        strides[-1] = 1
+    if view.ndim and strides[-1] != 1:
+        raise TwofourError(
+            f"kernel {name}: expected an inner stride of 1 element, got {strides[-1]}"
+        )
+    address = view.__array_interface__["data"][0]
+    words = (address, address, 0, *view.shape, *strides)
+    return (ctypes.c_int64 * len(words))(*words)

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Time stepping of programs with one field and one linear stencil."""
+
+import operator
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from twofour.errors import TwofourError
+from twofour.runtime.boundary import AxisBoundary
+from twofour.runtime.dtypes import ElementType, check_array, storage_view
+from twofour.runtime.sweeps import (
+    Box,
+    FusedSweep,
+    LinearKernel,
+    SingleSweep,
+    fused_sweep,
+    halo_reach,
+)
+from twofour.runtime.threads import resolve_threads
+
+PROGRESS_INTERVAL = 0.1  # seconds between two reports of progress
+
+
+def check_steps(steps: int) -> int:
+    """Return `steps` as an int; raises TwofourError where it is not an integer >= 0."""
+    try:
+        count = -1 if isinstance(steps, bool) else operator.index(steps)
+    except TypeError:
+        count = -1
+    if count < 0:
+        raise TwofourError(f"expected a number of steps >= 0, got {steps!r}")
+    return count
+
+
+class LinearStepper:
+    """Advances arrays by single-step sweeps and, where `fused` is given, by fused ones.
+
+    `boundary` has one entry an axis. Without `interior` the array is the domain: on a `fixed` axis
+    the rim that the stencil cannot reach keeps its value, on any other axis all points are updated
+    from a halo that only exists inside. With `interior` = (lower, upper), index tuples, the array
+    holds its own halo around that box; only the box is updated, and the halo is refreshed before
+    each step and once more in the result, except on `fixed` axes, where it keeps its values.
+
+    `threads` is as for resolve_threads. Raises TwofourError for a wrong number of threads.
+    """
+
+    def __init__(
+        self,
+        single: LinearKernel,
+        element: ElementType,
+        boundary: Sequence[AxisBoundary],
+        fused: LinearKernel | None = None,
+        threads: int | None = None,
+        interior: tuple[Sequence[int], Sequence[int]] | None = None,
+    ):
+        self.single = single
+        self.fused = fused
+        self.element = element
+        self.boundary = tuple(boundary)
+        self.threads = resolve_threads(threads)
+        self.interior = interior and Box(*map(tuple, interior))
+        self.rank = len(single.reach_lo)
+        if single.steps != 1:
+            raise ValueError(f"expected a kernel of one step, got {single.steps}")
+        if fused is not None:
+            reach = np.subtract(
+                fused.reach_lo + fused.reach_hi,
+                np.multiply(single.reach_lo + single.reach_hi, fused.steps),
+            )
+            if fused.steps < 2 or reach.max() > 0:
+                raise ValueError("expected a fused kernel of at least two of the single steps")
+        self._plans: dict[tuple[int, ...], _Plan | None] = {}
+
+    def advance(
+        self,
+        u: np.ndarray,
+        steps: int,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> np.ndarray:
+        """Return `u` after `steps` time steps: a new C-contiguous array of its shape and dtype.
+
+        `u` has the dtype of the stepper's element type and any strides; it is not modified.
+        `progress(done, total)` is called at most ten times a second and at the end. Raises
+        TwofourError for an unfit array (also: an explicit interior that does not leave the
+        stencil's reach), or a number of steps that is not an integer >= 0.
+        """
+        check_array(u, self.element, rank=self.rank)
+        steps = check_steps(steps)
+        if u.shape not in self._plans:
+            self._plans[u.shape] = self._plan(u.shape)
+        plan = self._plans[u.shape]
+        if plan is None or steps == 0:
+            return np.array(u, order="C", subok=False)
+        values = np.require(storage_view(np.asarray(u), self.element), requirements=["C", "A"])
+        state = _State(plan, values, steps)
+        done, reported = 0, time.monotonic()
+        while done < steps:
+            fused = plan.fused is not None and steps - done >= plan.fused.steps
+            done += state.advance(plan.fused if fused else plan.single)
+            if progress is not None and time.monotonic() - reported >= PROGRESS_INTERVAL:
+                progress(done, steps)
+                reported = time.monotonic()
+        if progress is not None:
+            progress(steps, steps)
+        return state.result().view(u.dtype)
+
+    def _plan(self, shape: tuple[int, ...]) -> "_Plan | None":
+        """Return the plan for arrays of `shape`, None where there is nothing to update."""
+        below, above = halo_reach(self.single.reach_lo), halo_reach(self.single.reach_hi)
+        array = Box((0,) * self.rank, shape)
+        if self.interior is None:
+            fixed = [entry.mode == "fixed" for entry in self.boundary]
+            interior = array.grown(
+                [-b * f for b, f in zip(below, fixed, strict=True)],
+                [-a * f for a, f in zip(above, fixed, strict=True)],
+            )
+            if interior.empty:
+                return None
+        else:
+            interior = self.interior
+            self._check_interior(shape, below, above)
+        plan = self._padded_plan(array, interior, self.fused)
+        if self.fused is not None and plan.fused is None:
+            # Without fusion the halo need not be as deep.
+            plan = self._padded_plan(array, interior, None)
+        return plan
+
+    def _check_interior(self, shape, below, above) -> None:
+        box = self.interior
+        if len(box.lower) != self.rank or len(box.upper) != self.rank:
+            raise TwofourError(f"expected an interior of rank {self.rank}, got {len(box.lower)}")
+        for axis, (lower, upper, extent) in enumerate(
+            zip(box.lower, box.upper, shape, strict=True)
+        ):
+            if not 0 <= lower < upper <= extent:
+                raise TwofourError(
+                    f"expected an interior within [0, {extent}) on axis {axis}, "
+                    f"got [{lower}, {upper})"
+                )
+            if lower < below[axis] or extent - upper < above[axis]:
+                raise TwofourError(
+                    f"expected a halo of {below[axis]} and {above[axis]} cells on axis {axis}, "
+                    f"got {lower} and {extent - upper}"
+                )
+
+    def _padded_plan(self, array: Box, interior: Box, fused: LinearKernel | None) -> "_Plan":
+        """Return the plan in buffers that have the halo which the array lacks."""
+        kernels = [self.single] if fused is None else [self.single, fused]
+        below, above = [], []
+        for axis, entry in enumerate(self.boundary):
+            deepest = kernels if entry.mode == "periodic" else kernels[:1]
+            lo = max(0, *(k.reach_lo[axis] for k in deepest))
+            hi = max(0, *(k.reach_hi[axis] for k in deepest))
+            below.append(max(0, lo - interior.lower[axis]))
+            above.append(max(0, hi - (array.upper[axis] - interior.upper[axis])))
+        buffer = array.grown(below, above)
+        crop, interior = array.relative_to(buffer.lower), interior.relative_to(buffer.lower)
+        single = SingleSweep(
+            self.single, buffer.shape, interior, self.boundary, self.element, self.threads
+        )
+        sweep = fused and fused_sweep(single, fused, self.boundary, self.element)
+        return _Plan(single, sweep, buffer.shape, crop, self.interior is not None)
+
+
+class _Plan:
+    """What is prepared once for all arrays of one shape."""
+
+    def __init__(
+        self,
+        single: SingleSweep,
+        fused: FusedSweep | None,
+        shape: tuple[int, ...],
+        crop: Box,
+        owns_halo: bool,
+    ):
+        self.single = single
+        self.fused = fused
+        self.shape = shape
+        self.crop = crop.slices
+        self.padded = crop.shape != shape
+        # The array's own halo is refreshed in the result as well.
+        self.refresh_result = owns_halo and not single.refresh.empty
+        # Cells of the array that sweeps do not write, as disjoint slabs around the interior.
+        self.kept = _around(crop, single.interior)
+
+
+def _around(outer: Box, inner: Box) -> list[tuple[slice, ...]]:
+    """Return disjoint boxes that cover `outer` without `inner`."""
+    boxes = []
+    for axis in range(len(outer.lower)):
+        low, high = outer.lower[axis], outer.upper[axis]
+        begin, end = inner.lower[axis], inner.upper[axis]
+        boxes += [outer.with_axis(axis, low, begin), outer.with_axis(axis, end, high)]
+        outer = outer.with_axis(axis, begin, end)
+    return [box.slices for box in boxes if not box.empty]
+
+
+class _State:
+    """The field's values now, in one of two buffers, and the sweeps bound to them."""
+
+    def __init__(self, plan: _Plan, values: np.ndarray, steps: int):
+        self._plan = plan
+        self._bound = {}
+        self._current = values
+        # The caller's array is the first source as it is where no halo has to be written to it.
+        self._borrowed = not plan.padded and plan.single.refresh.empty
+        if not self._borrowed:
+            self._current = np.empty(plan.shape, values.dtype)
+            self._current[plan.crop] = values
+        self._next = self._new_buffer()
+
+    def _new_buffer(self) -> np.ndarray:
+        buffer = np.empty(self._plan.shape, self._current.dtype)
+        for box in self._plan.kept:
+            buffer[box] = self._current[box]
+        return buffer
+
+    def advance(self, sweep: SingleSweep | FusedSweep) -> int:
+        """Run one sweep, exchange the buffers and return how many steps that were."""
+        if self._next is None:
+            self._next = self._new_buffer()
+        key = (sweep, id(self._next))
+        if key not in self._bound:
+            self._bound[key] = sweep.bind(self._current, self._next)
+        for call in self._bound[key]:
+            call()
+        self._current, self._next = self._next, self._current
+        if self._borrowed:
+            self._bound.clear()
+            self._borrowed, self._next = False, None
+        return sweep.steps
+
+    def result(self) -> np.ndarray:
+        """Return the values as a C-contiguous array of the caller's shape."""
+        if self._plan.refresh_result:
+            self._plan.single.refresh(self._current)
+        return self._current[self._plan.crop].copy() if self._plan.padded else self._current

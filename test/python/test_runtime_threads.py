@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The number of threads and the split of sweeps over them."""
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+from twofour.errors import TwofourError
+from twofour.runtime import parallel_run, resolve_threads
+
+LARGE = 1 << 30  # points enough for any number of chunks
+
+
+class Recorder:
+    def __init__(self, fail_at=None):
+        self.chunks, self.threads = [], set()
+        self.fail_at = fail_at
+
+    def run(self, begin, end):
+        self.chunks.append((begin, end))
+        self.threads.add(threading.get_ident())
+        if self.fail_at is not None and begin <= self.fail_at < end:
+            raise RuntimeError("kernel failed")
+
+
+def test_the_argument_goes_before_the_environment(monkeypatch):
+    monkeypatch.setenv("TWOFOUR_NUM_THREADS", "3")
+    assert resolve_threads() == 3
+    assert resolve_threads(5) == 5
+    assert resolve_threads(np.int64(2)) == 2
+    monkeypatch.delenv("TWOFOUR_NUM_THREADS")
+    assert resolve_threads() >= 1
+    if hasattr(os, "sched_getaffinity"):
+        assert resolve_threads() == len(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "two", "", "1.5"])
+def test_bad_environment(text, monkeypatch):
+    monkeypatch.setenv("TWOFOUR_NUM_THREADS", text)
+    with pytest.raises(TwofourError, match="TWOFOUR_NUM_THREADS: expected a positive number"):
+        resolve_threads()
+
+
+@pytest.mark.parametrize("threads", [0, -2, 1.5, "4", True])
+def test_bad_argument(threads):
+    with pytest.raises(TwofourError, match="expected a positive number of threads, got"):
+        resolve_threads(threads)
+
+
+@pytest.mark.parametrize("extent", [1, 2, 5, 64, 1001])
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+def test_chunks_cover_the_range_once(extent, threads):
+    recorder = Recorder()
+    parallel_run(recorder, extent, threads, LARGE)
+    chunks = sorted(recorder.chunks)
+    assert len(chunks) == min(extent, threads)
+    assert chunks[0][0] == 0 and chunks[-1][1] == extent
+    assert all(a[1] == b[0] for a, b in zip(chunks, chunks[1:], strict=False))
+    sizes = [end - begin for begin, end in chunks]
+    assert max(sizes) - min(sizes) <= 1
+
+
+def test_small_sweeps_stay_on_the_calling_thread():
+    recorder = Recorder()
+    parallel_run(recorder, 100, 8, 100 * 100)
+    assert recorder.chunks == [(0, 100)]
+    assert recorder.threads == {threading.get_ident()}
+
+
+def test_chunks_run_at_the_same_time():
+    barrier = threading.Barrier(2, timeout=30)
+
+    class Meeting:
+        def run(self, begin, end):
+            barrier.wait()
+
+    parallel_run(Meeting(), 2, 2, LARGE)
+
+
+@pytest.mark.parametrize("fail_at", [0, 99])
+def test_exceptions_are_raised_after_all_chunks(fail_at):
+    recorder = Recorder(fail_at)
+    with pytest.raises(RuntimeError, match="kernel failed"):
+        parallel_run(recorder, 100, 4, LARGE)
+    assert len(recorder.chunks) == 4
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_threads_work_after_a_fork():
+    parallel_run(Recorder(), 8, 2, LARGE)
+    child = os.fork()
+    if child == 0:
+        # A child that waits for threads it does not have must not hang the tests.
+        signal.alarm(30)
+        recorder = Recorder()
+        parallel_run(recorder, 8, 2, LARGE)
+        os._exit(0 if len(recorder.chunks) == 2 else 1)
+    assert os.waitpid(child, 0)[1] == 0
