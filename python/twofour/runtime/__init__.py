@@ -20,12 +20,15 @@ from twofour.runtime.dtypes import (
     check_array,
     element_type,
     element_type_of,
+    field_element_type,
     float32_to_bf16,
     from_storage,
     storage_view,
     to_storage,
 )
-from twofour.runtime.native import BoundKernel, NativeKernel
+from twofour.runtime.fields import FieldSpec, FieldStepper
+from twofour.runtime.native import BoundKernel, NativeFunction, NativeKernel
+from twofour.runtime.plan import Launch, Plan, View
 from twofour.runtime.progress import Progress
 from twofour.runtime.stepping import LinearStepper, check_steps
 from twofour.runtime.sweeps import LinearKernel
@@ -37,16 +40,23 @@ __all__ = [
     "AxisBoundary",
     "BoundKernel",
     "ElementType",
+    "FieldSpec",
+    "FieldStepper",
     "HaloRefresh",
     "LinearKernel",
+    "Launch",
     "LinearStepper",
+    "NativeFunction",
     "NativeKernel",
+    "Plan",
     "Progress",
+    "View",
     "bf16_to_float32",
     "check_array",
     "check_steps",
     "element_type",
     "element_type_of",
+    "field_element_type",
     "float32_to_bf16",
     "from_storage",
     "parallel_run",

@@ -28,7 +28,7 @@ class ElementType:
     @property
     def description(self) -> str:
         """The name and what arrays of it look like in NumPy, for messages."""
-        return _DESCRIPTIONS[self.name]
+        return _DESCRIPTIONS.get(self.name, f"{self.name} ({self.storage.name})")
 
 
 _DESCRIPTIONS = {
@@ -54,6 +54,28 @@ def element_type(name: str) -> ElementType:
     if isinstance(name, str) and name in ELEMENT_TYPES:
         return ELEMENT_TYPES[name]
     raise TwofourError(f"expected a dtype out of {choices(ELEMENT_TYPES, name)}")
+
+
+# What fields of a program may hold besides numbers to compute with; kernels copy and add them.
+_INTEGER_STORAGE = {
+    "i1": np.bool_,
+    "i8": np.int8,
+    "i16": np.int16,
+    "i32": np.int32,
+    "i64": np.int64,
+    "index": np.int64,
+}
+
+
+def field_element_type(name: str) -> ElementType:
+    """Return the element type of a program's field: floats as above, or MLIR's integer types.
+
+    Raises TwofourError for a type that no array can hold.
+    """
+    if name in _INTEGER_STORAGE:
+        storage = np.dtype(_INTEGER_STORAGE[name])
+        return ElementType(name, storage, name, storage.itemsize)
+    return element_type(name)
 
 
 def choices(allowed: Sequence[str], given: object) -> str:

@@ -80,6 +80,47 @@ class BoundKernel:
         self._function(*self._arguments, begin, end)
 
 
+class NativeFunction:
+    """A compiled function over whole arrays and numbers, `void NAME(memref *, ..., double, ...)`.
+
+    `scalars` gives the ctypes type of each argument that is a number, None for an array, in the
+    order of the arguments. `results` is the number of memrefs it returns (their values are not
+    kept: they are its arguments again).
+    """
+
+    def __init__(
+        self,
+        name: str,
+        address: int,
+        scalars: Sequence[type | None],
+        results: int,
+        keep_alive: object,
+    ):
+        self.name = name
+        self._keep_alive = keep_alive
+        self._results = results
+        kinds = [kind or ctypes.c_void_p for kind in scalars]
+        if results:
+            kinds.insert(0, ctypes.c_void_p)
+        self._function = ctypes.CFUNCTYPE(None, *kinds)(address)
+
+    def __call__(self, arguments: Sequence[np.ndarray | float | int]) -> None:
+        """Call it with C-contiguous arrays (written in place) and numbers."""
+        descriptors = []
+        values = []
+        if self._results:
+            # Room for the returned descriptors, whatever their ranks.
+            descriptors.append((ctypes.c_int64 * (16 * self._results))())
+            values.append(ctypes.addressof(descriptors[0]))
+        for argument in arguments:
+            if isinstance(argument, np.ndarray):
+                descriptors.append(_descriptor(argument, self.name))
+                values.append(ctypes.addressof(descriptors[-1]))
+            else:
+                values.append(argument)
+        self._function(*values)
+
+
 def _descriptor(view: np.ndarray, name: str) -> ctypes.Array:
     """Return the ranked memref descriptor of `view` as 64-bit words."""
     itemsize = view.itemsize

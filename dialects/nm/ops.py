@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Operations of the nm dialect: stencils as small constant matrices (SparStencil, sections 3.1-3.2).
+
+A patch operator computes out[n*tile + o_m] = sum_k A[m,k] * in[n*tile + p_k] for every tile n. Each
+op also carries the stencil that it must compute, and its verifier proves in exact arithmetic that
+(A, o, p) still computes it: a pass that breaks the layout cannot produce valid IR.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from twofour.dialects.stencil.ops import check_linear_op, linear_attributes, linear_terms
+from twofour.layout.compress import check_metadata, decompress
+from twofour.layout.patch import PatchOperator, check
+from twofour.mlir import ext, ir
+from twofour.mlir_support import (
+    expect,
+    float_matrix,
+    float_rows,
+    index_rows,
+    int_rows,
+    int_tuple,
+    verifier,
+)
+
+
+class NM(ext.Dialect, name="nm"):
+    """N:M sparse matrices and the patch operators that stencils become."""
+
+
+def _offsets(op, rank: int) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+    tile = int_tuple(op.tile, "tile")
+    expect(
+        len(tile) == rank and all(t > 0 for t in tile),
+        f"expected a tile of {rank} positive extents, got {list(tile)}",
+    )
+    return (
+        int_rows(op.output_offsets, rank, "output_offsets"),
+        int_rows(op.input_offsets, rank, "input_offsets"),
+        tile,
+    )
+
+
+def _check_patch(op, matrix: np.ndarray, columns: int) -> None:
+    """The patch operator has a consistent shape and computes the stencil that the op names."""
+    offsets, weights = check_linear_op(op)
+    outputs, inputs, tile = _offsets(op, offsets.shape[1])
+    expect(
+        len(outputs) == len(matrix), f"expected {len(matrix)} output_offsets, got {len(outputs)}"
+    )
+    expect(len(inputs) == columns, f"expected {columns} input_offsets, got {len(inputs)}")
+    failure = check(PatchOperator(matrix, outputs, inputs, tile), offsets, weights)
+    expect(failure is None, failure or "")
+
+
+def _patch_attributes(operator: PatchOperator, offsets, weights, constant: float) -> dict:
+    return {
+        "tile": ir.DenseI64ArrayAttr.get(list(operator.tile)),
+        "output_offsets": index_rows(operator.output_offsets.tolist()),
+        "input_offsets": index_rows(operator.input_offsets.tolist()),
+        **linear_attributes(offsets, weights, constant),
+    }
+
+
+class PatchMatmulOp(NM.Operation, name="patch_matmul", traits=[ext.Pure]):
+    """A linear stencil as a dense patch operator.
+
+    `matrix` holds the rows of A (M x K), `output_offsets` the o_m, `input_offsets` the p_k (the
+    paper's lookup table), slowest axis first. `offsets`, `weights`, `constant` and the addend are
+    those of `stencil.weighted_sum`.
+    """
+
+    source: ext.Operand[Any]
+    result: ext.Result[Any]
+    tile: ir.DenseI64ArrayAttr
+    matrix: ir.ArrayAttr
+    output_offsets: ir.ArrayAttr
+    input_offsets: ir.ArrayAttr
+    offsets: ir.ArrayAttr
+    weights: ir.DenseF64ArrayAttr
+    addend: ext.Operand[Any] | None = None
+
+    @classmethod
+    def build(
+        cls,
+        like,
+        operator: PatchOperator,
+        **kwargs,
+    ) -> "PatchMatmulOp":
+        """The linear op `like` (operands, result type, stencil) by this operator."""
+        attributes = _patch_attributes(operator, *linear_terms(like))
+        attributes["matrix"] = float_matrix(operator.matrix.tolist())
+        return ir.Operation.create(
+            cls.OPERATION_NAME,
+            results=[like.results[0].type],
+            operands=list(like.operands),
+            attributes=attributes,
+            **kwargs,
+        ).opview
+
+    def operator(self) -> PatchOperator:
+        """(A, o, p, tile) of a verified op."""
+        outputs, inputs, tile = _offsets(self, len(self.tile))
+        return PatchOperator(float_rows(self.matrix, "matrix"), outputs, inputs, tile)
+
+    @verifier
+    def verify_region_invariants(op):
+        matrix = float_rows(op.matrix, "matrix")
+        _check_patch(op, matrix, matrix.shape[1])
+
+
+def _metadata_rows(op) -> np.ndarray:
+    """The metadata words, uint16 of shape (M, K/16)."""
+    rows = list(op.metadata)
+    expect(
+        all(isinstance(row, ir.DenseI16ArrayAttr) for row in rows),
+        "expected metadata as rows 'array<i16: ...>'",
+    )
+    lengths = sorted({len(row) for row in rows})
+    expect(len(lengths) == 1, f"expected metadata with rows of one length, got lengths {lengths}")
+    return np.array([list(row) for row in rows], dtype=np.int16).view(np.uint16)
+
+
+class SparsePatchMatmulOp(NM.Operation, name="sparse_patch_matmul", traits=[ext.Pure]):
+    """A linear stencil as a 2:4 patch operator, compressed as `mma.sp` reads it.
+
+    `values` holds M x K/2 numbers, two for each group of four columns; `metadata` M x K/16 words of
+    16 bits: nibble q of a word gives, low bits first, the two columns kept of its group q, in
+    increasing order. The other attributes are those of `nm.patch_matmul`.
+    """
+
+    source: ext.Operand[Any]
+    result: ext.Result[Any]
+    tile: ir.DenseI64ArrayAttr
+    values: ir.ArrayAttr
+    metadata: ir.ArrayAttr
+    output_offsets: ir.ArrayAttr
+    input_offsets: ir.ArrayAttr
+    offsets: ir.ArrayAttr
+    weights: ir.DenseF64ArrayAttr
+    addend: ext.Operand[Any] | None = None
+
+    @classmethod
+    def build(
+        cls,
+        like,
+        operator: PatchOperator,
+        values: np.ndarray,
+        metadata: np.ndarray,
+        **kwargs,
+    ) -> "SparsePatchMatmulOp":
+        """The linear op `like` by compressed values (M, K/2) and metadata (M, K/16, uint16)."""
+        attributes = _patch_attributes(operator, *linear_terms(like))
+        attributes["values"] = float_matrix(values.tolist())
+        attributes["metadata"] = ir.ArrayAttr.get(
+            [ir.DenseI16ArrayAttr.get(row) for row in metadata.view(np.int16).tolist()]
+        )
+        return ir.Operation.create(
+            cls.OPERATION_NAME,
+            results=[like.results[0].type],
+            operands=list(like.operands),
+            attributes=attributes,
+            **kwargs,
+        ).opview
+
+    def operator(self) -> PatchOperator:
+        """(A, o, p, tile) of a verified op, A decompressed from values and metadata."""
+        outputs, inputs, tile = _offsets(self, len(self.tile))
+        matrix = decompress(float_rows(self.values, "values"), _metadata_rows(self))
+        return PatchOperator(matrix, outputs, inputs, tile)
+
+    @verifier
+    def verify_region_invariants(op):
+        values, metadata = float_rows(op.values, "values"), _metadata_rows(op)
+        expect(
+            values.shape[1] % 8 == 0 and metadata.shape == (len(values), values.shape[1] // 8),
+            f"expected one metadata word for 8 values, got {values.shape[0]} x {values.shape[1]} "
+            f"values and {metadata.shape[0]} x {metadata.shape[1]} words",
+        )
+        failure = check_metadata(metadata)
+        expect(failure is None, failure or "")
+        _check_patch(op, decompress(values, metadata), 2 * values.shape[1])
+
+
+LINEAR_OPS: Sequence[str] = ("nm.patch_matmul", "nm.sparse_patch_matmul")
+
+
+def is_patch_op(op) -> bool:
+    return op.operation.name in LINEAR_OPS
+
+
+def patch_ops(module: ir.Operation) -> Iterable:
+    """Every op of this dialect in a module, in order."""
+    found = []
+
+    def visit(op):
+        if is_patch_op(op):
+            found.append(op.opview)
+        return ir.WalkResult.ADVANCE
+
+    module.walk(visit)
+    return found

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`nm-crush`: duplicates crush (SparStencil, section 3.1, figure 4).
+
+A patch operator of one output and P inputs becomes one of a whole tile of outputs. Inputs that
+several outputs of the tile share appear once, so A becomes a staircase: for a 1-D stencil of three
+points and `tile=4`
+
+    [a b c]   ->   [a b c . . .]
+                   [. a b c . .]
+                   [. . a b c .]
+                   [. . . a b c]
+
+Columns that no output uses are dropped.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from twofour.dialects.nm.ops import PatchMatmulOp
+from twofour.dialects.stencil.ops import linear_terms
+from twofour.dialects.stencil.traversal import nested_ops
+from twofour.layout.crush import crush
+from twofour.layout.search import best_tile
+from twofour.mlir import ir
+from twofour.mlir_support import error_at, replace_op
+from twofour.passes import ModulePass
+
+
+@dataclass(frozen=True)
+class CrushPass(ModulePass):
+    """Merge a tile of outputs into one patch operator without duplicate inputs.
+
+    `tile` holds the outputs along each axis, slowest first. Without it, the tile of 16 or 32
+    outputs that needs the fewest `mma.sp` instructions is searched for each operator.
+    """
+
+    name: ClassVar[str] = "nm-crush"
+    tile: tuple[int, ...] | None = None
+
+    def run(self, module: ir.Operation) -> None:
+        for op in nested_ops(module, PatchMatmulOp.OPERATION_NAME):
+            offsets, weights, _ = linear_terms(op)
+            rank = len(offsets[0])
+            tile = self.tile
+            if tile is None:
+                tile = best_tile(offsets, weights)[0]
+            if len(tile) != rank or min(tile) < 1:
+                raise error_at(op, f"expected a tile of {rank} positive extents, got {list(tile)}")
+            with ir.InsertionPoint(op):
+                crushed = PatchMatmulOp.build(op, crush(offsets, weights, tile), loc=op.location)
+            replace_op(op, crushed)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`convert-nm-to-vector`: compressed patch operators as kernels (the sparse CPU route).
+
+Every `nm.sparse_patch_matmul` becomes a call of a function that is appended to the module. The
+function reads the non-zeros of A, decoded from values and metadata, and the offsets from constant
+tables; the lanes of its vectors are neighbouring tiles, as the columns of B are for `mma.sp`.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from twofour.dialects.nm.ops import SparsePatchMatmulOp
+from twofour.dialects.stencil.ops import addend_of, linear_terms
+from twofour.dialects.stencil.sweep import (
+    SweepInput,
+    kernel_name,
+    known_domain,
+    module_end,
+    replace_by_sweep,
+)
+from twofour.dialects.stencil.traversal import nested_ops
+from twofour.mlir import ir
+from twofour.passes import ModulePass
+from twofour.targets.cpu.patch_kernel import PatchKernel, build_patch_kernel
+
+
+def _convert(op: SparsePatchMatmulOp) -> None:
+    domain = known_domain(op)
+    offsets, _, constant = linear_terms(op)
+    addend = addend_of(op)
+    kernel = PatchKernel(
+        kernel_name(op),
+        op.operator(),
+        tuple(-min(column) for column in zip(*offsets, strict=True)),
+        constant,
+        has_addend=addend is not None,
+    )
+    axes = tuple(range(domain.rank))
+    inputs = [SweepInput(op.operands[0], offsets, axes)]
+    if addend is not None:
+        inputs.append(SweepInput(addend, [(0,) * domain.rank], axes))
+    with module_end(op), op.location:
+        build_patch_kernel(kernel, op.results[0].type.element_type)
+    replace_by_sweep(op, kernel.name, inputs)
+
+
+@dataclass(frozen=True)
+class ConvertNmToVectorPass(ModulePass):
+    """Lower every compressed patch operator to a kernel and a call of it (the sparse CPU route)."""
+
+    name: ClassVar[str] = "convert-nm-to-vector"
+
+    def run(self, module: ir.Operation) -> None:
+        for op in nested_ops(module, SparsePatchMatmulOp.OPERATION_NAME):
+            _convert(op)

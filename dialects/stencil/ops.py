@@ -1,0 +1,420 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Operations of the stencil dialect.
+
+Names, operand order and attribute names are those of xDSL's `stencil` dialect. One thing differs:
+`stencil.apply` has no operands; its region captures temps and scalars from above, because operands
+of a Python-defined variadic op would all need the same type.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from twofour.dialects.stencil.box import Box
+from twofour.dialects.stencil.types import BoundsAttr, FieldType, ResultType, Stencil, TempType
+from twofour.mlir import ext, ir
+from twofour.mlir_support import expect, index_rows, int_rows, int_tuple, verifier
+
+
+def enclosing_apply(op) -> "ApplyOp | None":
+    """The `stencil.apply` around an op, through any other region op."""
+    parent = op.operation.parent
+    while parent is not None:
+        if parent.operation.name == ApplyOp.OPERATION_NAME:
+            return parent.opview
+        parent = parent.operation.parent
+    return None
+
+
+def _same_grid(first, second) -> None:
+    """Both grids have one rank and one element type."""
+    expect(first.rank == second.rank, f"expected rank {first.rank}, got rank {second.rank}")
+    expect(
+        first.element_type == second.element_type,
+        f"expected element type {first.element_type}, got {second.element_type}",
+    )
+
+
+def _covers(outer: Box | None, inner: Box | None, what: str) -> None:
+    if outer is not None and inner is not None:
+        expect(outer.contains(inner), f"expected {what} to cover {inner}, got {outer}")
+
+
+class LoadOp(Stencil.Operation, name="load"):
+    """The value that a field holds now, on the bounds of the temp; later stores do not change it."""
+
+    field: ext.Operand[FieldType]
+    result: ext.Result[TempType]
+
+    @verifier
+    def verify_region_invariants(op):
+        field, temp = op.operands[0].type, op.results[0].type
+        _same_grid(field, temp)
+        _covers(field.box, temp.box, "the field's bounds")
+
+
+class StoreOp(Stencil.Operation, name="store"):
+    """Write a temp to a field on `bounds`; the rest of the field is left alone."""
+
+    temp: ext.Operand[TempType]
+    field: ext.Operand[FieldType]
+    bounds: BoundsAttr
+
+    @verifier
+    def verify_region_invariants(op):
+        temp, field = op.operands[0].type, op.operands[1].type
+        _same_grid(field, temp)
+        box = op.bounds.box
+        expect(box.rank == field.rank, f"expected bounds of rank {field.rank}, got {box}")
+        _covers(field.box, box, "the field's bounds")
+        _covers(temp.box, box, "the temp's bounds")
+
+
+class CastOp(Stencil.Operation, name="cast"):
+    """Give bounds to a field whose bounds are unknown."""
+
+    field: ext.Operand[FieldType]
+    result: ext.Result[FieldType]
+
+    @verifier
+    def verify_region_invariants(op):
+        source, target = op.operands[0].type, op.results[0].type
+        _same_grid(source, target)
+        if source.box is not None and target.box is not None:
+            expect(
+                source.box.extents == target.box.extents,
+                f"expected bounds of extents {source.box.extents}, got {target.box}",
+            )
+
+
+def _check_memory(memory: ir.Type, field: FieldType) -> None:
+    expect(isinstance(memory, ir.MemRefType), f"expected a memref, got {memory}")
+    memref = ir.MemRefType(memory)
+    expect(memref.rank == field.rank, f"expected rank {field.rank}, got {memory}")
+    expect(
+        memref.element_type == field.element_type,
+        f"expected element type {field.element_type}, got {memory}",
+    )
+    if field.box is not None and memref.has_static_shape:
+        expect(
+            tuple(memref.shape) == field.box.extents,
+            f"expected extents {field.box.extents}, got {memory}",
+        )
+
+
+class ExternalLoadOp(Stencil.Operation, name="external_load"):
+    """View a memref as a field."""
+
+    source: ext.Operand[Any]
+    result: ext.Result[FieldType]
+
+    @verifier
+    def verify_region_invariants(op):
+        _check_memory(op.operands[0].type, op.results[0].type)
+
+
+class ExternalStoreOp(Stencil.Operation, name="external_store"):
+    """Copy a field to a memref (nothing when the field is a view of it)."""
+
+    field: ext.Operand[FieldType]
+    target: ext.Operand[Any]
+
+    @verifier
+    def verify_region_invariants(op):
+        _check_memory(op.operands[1].type, op.operands[0].type)
+
+
+class BufferOp(Stencil.Operation, name="buffer", traits=[ext.Pure]):
+    """The same temp, materialised in memory: no pass composes across it."""
+
+    temp: ext.Operand[TempType]
+    result: ext.Result[TempType]
+
+    @verifier
+    def verify_region_invariants(op):
+        _same_grid(op.operands[0].type, op.results[0].type)
+        _covers(op.operands[0].type.box, op.results[0].type.box, "the temp's bounds")
+
+
+class ApplyOp(Stencil.Operation, name="apply", traits=[ext.Pure]):
+    """Compute every point of its results by one run of the region, ended by `stencil.return`.
+
+    The results share bounds and element type; their bounds are the domain of the iteration.
+    """
+
+    res: Sequence[ext.Result[TempType]]
+    body: ext.Region
+
+    @classmethod
+    def build(cls, types: Sequence[ir.Type], **kwargs) -> "ApplyOp":
+        """An apply with an empty block; keyword arguments are those of `ir.Operation.create`."""
+        op = ir.Operation.create(cls.OPERATION_NAME, results=list(types), regions=1, **kwargs)
+        op.regions[0].blocks.append()
+        return op.opview
+
+    @property
+    def block(self) -> ir.Block:
+        return self.regions[0].blocks[0]
+
+    @property
+    def domain(self) -> Box | None:
+        return self.results[0].type.box
+
+    @property
+    def rank(self) -> int:
+        return self.results[0].type.rank
+
+    @verifier
+    def verify_region_invariants(op):
+        expect(len(op.results) > 0, "expected at least one result, got none")
+        types = [result.type for result in op.results]
+        expect(
+            all(t == types[0] for t in types),
+            f"expected results of one type, got {', '.join(str(t) for t in types)}",
+        )
+        expect(types[0].box is None or types[0].rank > 0, "expected a rank")
+        blocks = list(op.regions[0].blocks)
+        expect(len(blocks) == 1, f"expected one block, got {len(blocks)}")
+        expect(
+            len(blocks[0].arguments) == 0,
+            f"expected no block arguments (values are captured), got {len(blocks[0].arguments)}",
+        )
+        operations = list(blocks[0].operations)
+        expect(
+            len(operations) > 0 and operations[-1].operation.name == ReturnOp.OPERATION_NAME,
+            "expected a region that ends with 'stencil.return'",
+        )
+
+
+class AccessOp(Stencil.Operation, name="access", traits=[ext.Pure]):
+    """The element of a temp at `offset` from the current point.
+
+    `offset_mapping` reads a temp of lower rank: entry d is the axis of the apply that axis d of the
+    temp follows (strictly increasing).
+    """
+
+    temp: ext.Operand[TempType]
+    result: ext.Result[Any]
+    offset: ir.DenseI64ArrayAttr
+
+    @property
+    def offset_tuple(self) -> tuple[int, ...]:
+        return tuple(self.offset)
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The axis of the apply that each axis of the temp follows."""
+        if "offset_mapping" in self.attributes:
+            return int_tuple(self.attributes["offset_mapping"], "offset_mapping")
+        return tuple(range(len(self.offset)))
+
+    @verifier
+    def verify_region_invariants(op):
+        apply = enclosing_apply(op)
+        expect(apply is not None, "expected to be inside 'stencil.apply'")
+        temp, rank = op.operands[0].type, apply.rank
+        offset = int_tuple(op.offset, "offset")
+        expect(
+            len(offset) == temp.rank, f"expected an offset of rank {temp.rank}, got {list(offset)}"
+        )
+        expect(
+            op.results[0].type == temp.element_type,
+            f"expected result type {temp.element_type}, got {op.results[0].type}",
+        )
+        if "offset_mapping" in op.attributes:
+            axes = op.axes
+            expect(
+                len(axes) == temp.rank
+                and all(a < b for a, b in zip(axes, axes[1:]))  # noqa: B905 - neighbours
+                and all(0 <= a < rank for a in axes),
+                f"expected {temp.rank} strictly increasing axes below {rank} in offset_mapping, "
+                f"got {list(axes)}",
+            )
+        else:
+            expect(
+                temp.rank == rank,
+                f"expected a temp of rank {rank} or an offset_mapping, got rank {temp.rank}",
+            )
+        if apply.domain is not None:
+            needed = apply.domain.project(op.axes).reach([offset])
+            _covers(temp.box, needed, "the temp's bounds")
+
+
+class IndexOp(Stencil.Operation, name="index", traits=[ext.Pure]):
+    """The coordinate of the current point on axis `dim`, plus entry `dim` of `offset`."""
+
+    result: ext.Result[ir.IndexType]
+    dim: ir.IntegerAttr
+    offset: ir.DenseI64ArrayAttr
+
+    @verifier
+    def verify_region_invariants(op):
+        apply = enclosing_apply(op)
+        expect(apply is not None, "expected to be inside 'stencil.apply'")
+        offset = int_tuple(op.offset, "offset")
+        expect(
+            len(offset) == apply.rank,
+            f"expected an offset of rank {apply.rank}, got {list(offset)}",
+        )
+        expect(
+            0 <= op.dim.value < apply.rank,
+            f"expected a dim below {apply.rank}, got {op.dim.value}",
+        )
+
+
+class StoreResultOp(Stencil.Operation, name="store_result", traits=[ext.Pure]):
+    """The value of the current point, as `!stencil.result`."""
+
+    value: ext.Operand[Any]
+    result: ext.Result[ResultType]
+
+    @verifier
+    def verify_region_invariants(op):
+        expected = op.results[0].type.element_type
+        expect(
+            op.operands[0].type == expected,
+            f"expected a value of type {expected}, got {op.operands[0].type}",
+        )
+
+
+class ReturnOp(Stencil.Operation, name="return", traits=[ir.IsTerminatorTrait]):
+    """End of an apply's region: one value for each of its results."""
+
+    vals: Sequence[ext.Operand[Any]]
+
+    @classmethod
+    def build(cls, values: Sequence[ir.Value], **kwargs) -> "ReturnOp":
+        return ir.Operation.create(cls.OPERATION_NAME, operands=list(values), **kwargs).opview
+
+    @verifier
+    def verify_region_invariants(op):
+        parent = op.operation.parent
+        expect(
+            parent is not None and parent.operation.name == ApplyOp.OPERATION_NAME,
+            "expected to end the region of 'stencil.apply'",
+        )
+        results = parent.operation.results
+        expect(
+            len(op.operands) == len(results),
+            f"expected {len(results)} values, got {len(op.operands)}",
+        )
+        for value, result in zip(op.operands, results, strict=True):
+            got = value.type
+            if isinstance(got, ResultType):
+                got = got.element_type
+            expected = result.type.element_type
+            expect(got == expected, f"expected a value of type {expected}, got {got}")
+
+
+def accumulation_type(element: ir.Type) -> type[np.floating]:
+    """The type in which sums over elements of a type are formed: float32 for 16-bit types.
+
+    Raises VerificationFailure for element types without one.
+    """
+    name = str(element)
+    expect(name in ("f16", "bf16", "f32", "f64"), f"expected a float element type, got {name}")
+    return np.float64 if name == "f64" else np.float32
+
+
+def check_weights(weights: Iterable[float], element: ir.Type) -> None:
+    """Weights are finite numbers of the accumulation type, so that no later step rounds them."""
+    kind = accumulation_type(element)
+    for weight in weights:
+        expect(math.isfinite(weight), f"expected finite weights, got {weight}")
+        expect(
+            float(kind(weight)) == weight,
+            f"expected weights representable in {kind.__name__}, got {weight!r}",
+        )
+
+
+def check_linear_op(op) -> tuple[np.ndarray, np.ndarray]:
+    """Check the types, `offsets`, `weights` and `constant` that every linear op has.
+
+    Returns the offsets, int64 of shape (terms, rank), and the weights, float64 of shape (terms,).
+    """
+    for value in (*op.operands, *op.results):
+        expect(isinstance(value.type, TempType), f"expected a !stencil.temp, got {value.type}")
+    source, result = op.operands[0].type, op.results[0].type
+    _same_grid(result, source)
+    offsets = int_rows(op.offsets, result.rank, "offsets")
+    weights = np.array(list(op.weights), dtype=np.float64)
+    expect(len(weights) > 0, "expected at least one term, got none")
+    expect(len(offsets) == len(weights), f"expected {len(weights)} offsets, got {len(offsets)}")
+    rows = [tuple(row) for row in offsets.tolist()]
+    expect(len(set(rows)) == len(rows), f"expected distinct offsets, got {op.offsets}")
+    check_weights(weights.tolist(), result.element_type)
+    if "constant" in op.attributes:
+        constant = op.attributes["constant"]
+        expect(isinstance(constant, ir.FloatAttr), f"expected a float constant, got {constant}")
+        check_weights([constant.value], result.element_type)
+    if result.box is not None:
+        _covers(source.box, result.box.reach(rows), "the source's bounds")
+    if len(op.operands) > 1:
+        _same_grid(result, op.operands[1].type)
+        _covers(op.operands[1].type.box, result.box, "the addend's bounds")
+    return offsets, weights
+
+
+class WeightedSumOp(Stencil.Operation, name="weighted_sum", traits=[ext.Pure]):
+    """A linear stencil: result[x] = sum_i weights[i] * source[x + offsets[i]] + addend[x] + constant.
+
+    `addend` and `constant` may be absent. Offsets are distinct, slowest axis first. The sum is
+    formed in f64 for f64 elements and in f32 for f32, f16 and bf16, from the first term to the
+    last by fused multiply-adds, starting from addend + constant.
+    """
+
+    source: ext.Operand[TempType]
+    result: ext.Result[TempType]
+    offsets: ir.ArrayAttr
+    weights: ir.DenseF64ArrayAttr
+    addend: ext.Operand[TempType] | None = None
+
+    @classmethod
+    def build(
+        cls,
+        result: ir.Type,
+        source: ir.Value,
+        offsets: Iterable[Sequence[int]],
+        weights: Iterable[float],
+        *,
+        addend: ir.Value | None = None,
+        constant: float = 0.0,
+        **kwargs,
+    ) -> "WeightedSumOp":
+        """`offsets` of shape (terms, rank), `weights` of shape (terms,)."""
+        return ir.Operation.create(
+            cls.OPERATION_NAME,
+            results=[result],
+            operands=[source] + ([addend] if addend is not None else []),
+            attributes=linear_attributes(offsets, weights, constant),
+            **kwargs,
+        ).opview
+
+    @verifier
+    def verify_region_invariants(op):
+        check_linear_op(op)
+
+
+def linear_attributes(offsets, weights, constant: float = 0.0) -> dict[str, ir.Attribute]:
+    """The attributes that every linear op has: `offsets`, `weights` and a `constant` that is not 0."""
+    attributes = {
+        "offsets": index_rows(offsets),
+        "weights": ir.DenseF64ArrayAttr.get([float(w) for w in weights]),
+    }
+    if constant:
+        attributes["constant"] = ir.FloatAttr.get_f64(constant)
+    return attributes
+
+
+def linear_terms(op) -> tuple[list[tuple[int, ...]], list[float], float]:
+    """Offsets, weights and constant of a verified linear op, as plain Python values."""
+    offsets = [int_tuple(row, "offsets") for row in op.attributes["offsets"]]
+    constant = op.attributes["constant"].value if "constant" in op.attributes else 0.0
+    return offsets, list(op.attributes["weights"]), constant
+
+
+def addend_of(op) -> ir.Value | None:
+    """The addend of a linear op, or None."""
+    return op.operands[1] if len(op.operands) > 1 else None

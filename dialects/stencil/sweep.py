@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Replacing an op that computes temps by a call of a sweep kernel.
+
+Temps are turned into memrefs by `builtin.unrealized_conversion_cast`, as partial conversions do;
+`stencil-bufferize` resolves these casts, together with loads and stores.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from twofour.dialects.stencil.box import Box
+from twofour.mlir import arith, func, ir, memref
+from twofour.mlir_support import error_at
+from twofour.targets.cpu.kernel_abi import view_type
+
+
+@dataclass(frozen=True)
+class SweepInput:
+    """A temp that a sweep reads: at which offsets, along which axes of the domain."""
+
+    temp: ir.Value
+    offsets: Sequence[tuple[int, ...]]
+    axes: tuple[int, ...]
+
+
+def temp_memref_type(box: Box, element: ir.Type) -> ir.MemRefType:
+    """The memref type that a temp is cast to: static extents, any strides, inner stride 1."""
+    unknown = ir.ShapedType.get_dynamic_stride_or_offset()
+    layout = ir.StridedLayoutAttr.get(unknown, [unknown] * (box.rank - 1) + [1])
+    return ir.MemRefType.get(list(box.extents), element, layout)
+
+
+def conversion_cast(value: ir.Value, kind: ir.Type) -> ir.Value:
+    return ir.Operation.create(
+        "builtin.unrealized_conversion_cast", results=[kind], operands=[value]
+    ).results[0]
+
+
+def subview(source: ir.Value, offsets: Sequence[int], sizes: Sequence[int]) -> ir.Value:
+    """A box of a memref, unit steps."""
+    strides, start = source.type.get_strides_and_offset()
+    unknown = ir.ShapedType.get_dynamic_stride_or_offset()
+    if start != unknown:
+        for offset, stride in zip(offsets, strides, strict=True):
+            # An offset of 0 leaves the start known whatever the stride.
+            start = (
+                start if offset == 0 else unknown if stride == unknown else start + offset * stride
+            )
+            if start == unknown:
+                break
+    layout = ir.StridedLayoutAttr.get(start, strides)
+    kind = ir.MemRefType.get(list(sizes), source.type.element_type, layout)
+    ones = [1] * len(sizes)
+    return memref.SubViewOp(kind, source, [], [], [], list(offsets), list(sizes), ones).result
+
+
+def enclosing_function(op) -> func.FuncOp:
+    parent = op.operation.parent
+    while parent.operation.name != "func.func":
+        parent = parent.operation.parent
+    return parent.opview
+
+
+def kernel_name(op) -> str:
+    """A name for the kernel of an op, after its function, not yet taken in the module."""
+    function = enclosing_function(op)
+    module = function.operation.parent
+    taken = {
+        other.attributes["sym_name"].value
+        for other in module.regions[0].blocks[0].operations
+        if "sym_name" in other.attributes
+    }
+    prefix = f"{function.attributes['sym_name'].value}_kernel"
+    return next(f"{prefix}{n}" for n in range(len(taken) + 1) if f"{prefix}{n}" not in taken)
+
+
+def module_end(op) -> ir.InsertionPoint:
+    """Where new functions go."""
+    return ir.InsertionPoint(enclosing_function(op).operation.parent.regions[0].blocks[0])
+
+
+def known_domain(op) -> Box:
+    """The bounds of an op's results; raises TwofourError while they are unknown."""
+    for value in (*op.operands, *op.results):
+        if getattr(value.type, "box", True) is None:
+            raise error_at(op, f"expected known bounds, got {value.type}; run stencil-infer-bounds")
+    return op.results[0].type.box
+
+
+def replace_by_sweep(
+    op, kernel: str, inputs: Sequence[SweepInput], scalars: Sequence[ir.Value] = ()
+) -> None:
+    """Call `kernel` for the results of `op`, and erase `op`.
+
+    The kernel's arguments are a view of each input, the scalars, a view of each result, and the
+    whole range of the outermost axis.
+    """
+    domain = known_domain(op)
+    with ir.InsertionPoint(op), op.location:
+        arguments = [_input_view(item, domain) for item in inputs]
+        arguments += scalars
+        buffers = []
+        for result in op.results:
+            element = result.type.element_type
+            kind = ir.MemRefType.get(list(domain.extents), element)
+            buffers.append(memref.AllocOp(kind, [], []).result)
+            arguments.append(memref.cast(view_type(domain.rank, element), buffers[-1]))
+        index = ir.IndexType.get()
+        arguments += [
+            arith.ConstantOp(index, 0).result,
+            arith.ConstantOp(index, domain.extents[0]).result,
+        ]
+        func.CallOp([], ir.FlatSymbolRefAttr.get(kernel), arguments)
+        for result, buffer in zip(op.results, buffers, strict=True):
+            result.replace_all_uses_with(conversion_cast(buffer, result.type))
+    op.operation.erase()
+
+
+def _input_view(item: SweepInput, domain: Box) -> ir.Value:
+    """The part of a temp that the sweep reads, as a view of any shape."""
+    kind = item.temp.type
+    box, element = kind.box, kind.element_type
+    needed = domain.project(item.axes).reach(item.offsets)
+    whole = conversion_cast(item.temp, temp_memref_type(box, element))
+    starts = [lo - first for lo, first in zip(needed.lower, box.lower, strict=True)]
+    return memref.cast(view_type(box.rank, element), subview(whole, starts, needed.extents))

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`stencil-bufferize`: fields and temps as memrefs, once every sweep is a call of a kernel.
+
+    func.func @heat(%in: !stencil.field<#stencil.bounds<[-1], [65]>, f64>, %out: ...) {
+      %t = "stencil.load"(%in) : ...
+      %m = builtin.unrealized_conversion_cast %t : ... to memref<66xf64, ...>
+      ...
+      %alloc = memref.alloc() : memref<64xf64>
+      call @heat_kernel0(%m_view, %alloc_view, %c0, %c64)
+      %r = builtin.unrealized_conversion_cast %alloc : memref<64xf64> to !stencil.temp<...>
+      "stencil.store"(%r, %out) {bounds = #stencil.bounds<[0], [64]>} : ...
+
+becomes
+
+    func.func @heat(%in: memref<66xf64>, %out: memref<66xf64>) {
+      %out_view = memref.subview %out[1] [64] [1] ...
+      call @heat_kernel0(%in_view, %out_view, %c0, %c64)
+
+A kernel writes straight into the field that its result is stored to, where nothing else in the
+function reads or writes that field; otherwise the result is copied. A load of a field that the
+function also stores to is copied, since a temp keeps the value it was loaded with.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from twofour.dialects.stencil.box import Box
+from twofour.dialects.stencil.sweep import subview
+from twofour.dialects.stencil.traversal import nested_ops
+from twofour.dialects.stencil.types import FieldType
+from twofour.mlir import arith, func, ir, memref, scf
+from twofour.mlir_support import defining_op, error_at
+from twofour.passes import ModulePass
+
+CAST = "builtin.unrealized_conversion_cast"
+
+
+def _memref_type(field: FieldType) -> ir.MemRefType:
+    """The memref of a field: row-major, static where the bounds are known."""
+    if field.box is None:
+        dynamic = ir.ShapedType.get_dynamic_size()
+        return ir.MemRefType.get([dynamic] * field.rank, field.element_type)
+    return ir.MemRefType.get(list(field.box.extents), field.element_type)
+
+
+def _converted(kind: ir.Type) -> ir.Type:
+    return _memref_type(kind) if isinstance(kind, FieldType) else kind
+
+
+def _root(value: ir.Value) -> ir.Value:
+    """The value that a field is a view of."""
+    owner = defining_op(value)
+    views = ("stencil.cast", "stencil.external_load", "memref.cast")
+    while owner is not None and owner.name in views:
+        value = owner.operands[0]
+        owner = defining_op(value)
+    return value
+
+
+def _copy(source: ir.Value, target: ir.Value) -> None:
+    """Copy a memref to another of the same extents, by plain loops."""
+    index = ir.IndexType.get()
+
+    def level(point: list[ir.Value]) -> None:
+        if len(point) == source.type.rank:
+            memref.store(memref.load(source, point), target, point)
+            return
+        axis = arith.ConstantOp(index, len(point)).result
+        bounds = [arith.ConstantOp(index, 0).result, memref.dim(source, axis)]
+        for i in scf.for_(*bounds, arith.ConstantOp(index, 1).result):
+            level([*point, i])
+            scf.yield_([])
+
+    level([])
+
+
+@dataclass(frozen=True)
+class _Buffer:
+    """A memref that holds a temp, and the temp's bounds."""
+
+    memref: ir.Value
+    box: Box
+
+    def view(self, box: Box) -> ir.Value:
+        """The part of the buffer that holds `box`."""
+        if box == self.box:
+            return self.memref
+        starts = [lo - first for lo, first in zip(box.lower, self.box.lower, strict=True)]
+        return subview(self.memref, starts, box.extents)
+
+
+class _Function:
+    """Bufferization of one function."""
+
+    def __init__(self, function: func.FuncOp):
+        self.function = function
+        self.boxes: dict[ir.Value, Box | None] = {}
+        self.temps: dict[ir.Value, _Buffer] = {}
+        self.allocated: list[ir.Value] = []  # in the current block
+        self.loaded = [_root(op.operands[0]) for op in nested_ops(function, "stencil.load")]
+        self.stored = [_root(op.operands[1]) for op in nested_ops(function, "stencil.store")]
+
+    def run(self) -> None:
+        for value in _values(self.function):
+            if isinstance(value.type, FieldType):
+                self.boxes[value] = value.type.box
+        for block in self.function.regions[0].blocks:
+            self._block(block)
+        for value in _values(self.function):
+            value.set_type(_converted(value.type))
+
+    def _block(self, block: ir.Block) -> None:
+        outer, self.allocated = self.allocated, []
+        done = []
+        for op in list(block.operations):
+            name = op.operation.name
+            with ir.InsertionPoint(op), op.location:
+                if name in _HANDLERS:
+                    _HANDLERS[name](self, op)
+                    done.append(op)
+                elif name.startswith(("stencil.", "nm.")):
+                    raise error_at(op, "expected to be lowered to a kernel before bufferization")
+                else:
+                    _check_loop(op)
+                    for region in op.regions:
+                        for inner in region.blocks:
+                            self._block(inner)
+        for op in reversed(done):
+            op.operation.erase()
+        terminator = list(block.operations)[-1]
+        with ir.InsertionPoint(terminator), terminator.location:
+            for buffer in self.allocated:
+                memref.DeallocOp(buffer)
+        self.allocated = outer
+
+    def _load(self, op) -> None:
+        source, temp = op.operands[0], op.results[0]
+        box = temp.type.box or self.boxes[source]
+        if not list(temp.uses):
+            return
+        view = _Buffer(self._memref(source), self._box(source, op)).view(box)
+        here = op.operation.block
+        captured = any(use.owner.operation.block != here for use in temp.uses)
+        if _root(source) not in self.stored and not captured:
+            self.temps[temp] = _Buffer(view, box)
+            return
+        kind = ir.MemRefType.get(list(box.extents), temp.type.element_type)
+        copy = memref.AllocOp(kind, [], []).result
+        _copy(view, copy)
+        self.temps[temp] = _Buffer(copy, box)
+        self.allocated.append(copy)
+
+    def _store(self, op) -> None:
+        temp, field = op.operands
+        box, buffer = op.bounds.box, self.temps[temp]
+        target = _Buffer(self._memref(field), self._box(field, op))
+        allocation = defining_op(buffer.memref)
+        if self._can_write_through(allocation, buffer, field, box):
+            with ir.InsertionPoint(allocation):
+                view = target.view(box)
+            self.allocated.remove(buffer.memref)
+            buffer.memref.replace_all_uses_with(view)
+            allocation.erase()
+            self.temps[temp] = _Buffer(view, box)
+        else:
+            _copy(buffer.view(box), target.view(box))
+
+    def _can_write_through(self, allocation, buffer: _Buffer, field: ir.Value, box: Box) -> bool:
+        """Whether the kernel that fills `buffer` may write into the field instead."""
+        if buffer.memref not in self.allocated or buffer.box != box:
+            return False
+        root = _root(field)
+        if root in self.loaded or self.stored.count(root) > 1:
+            return False
+        owner = defining_op(self._memref(field))
+        return (
+            owner is None or owner.block != allocation.block or owner.is_before_in_block(allocation)
+        )
+
+    def _buffer(self, op) -> None:
+        buffer, box = self.temps[op.operands[0]], op.results[0].type.box
+        self.temps[op.results[0]] = _Buffer(buffer.view(box), box)
+
+    def _conversion(self, op) -> None:
+        """A cast between a temp and a memref, on either side of a sweep."""
+        value, result = op.operands[0], op.results[0]
+        if isinstance(value.type, ir.MemRefType):
+            self.temps[result] = _Buffer(value, result.type.box)
+            self.allocated.append(value)
+            return
+        buffer = self.temps[value]
+        result.replace_all_uses_with(memref.cast(result.type, buffer.view(value.type.box)))
+
+    def _view(self, op) -> None:
+        """A field that is another view of a field or memref."""
+        source, result = op.operands[0], op.results[0]
+        kind = _memref_type(result.type)
+        view = self._memref(source)
+        if view.type != kind:
+            view = memref.cast(kind, view)
+        self.boxes[view] = result.type.box
+        result.replace_all_uses_with(view)
+
+    def _external_store(self, op) -> None:
+        source, target = op.operands
+        if _root(source) != _root(target):
+            _copy(self._memref(source), target)
+
+    def _memref(self, field: ir.Value) -> ir.Value:
+        """The field itself, as a memref."""
+        if isinstance(field.type, FieldType):
+            field.set_type(_memref_type(field.type))
+        return field
+
+    def _box(self, field: ir.Value, op) -> Box:
+        box = self.boxes.get(field)
+        if box is None:
+            raise error_at(op, "expected a field with known bounds; give them by stencil.cast")
+        return box
+
+
+_HANDLERS = {
+    "stencil.load": _Function._load,
+    "stencil.store": _Function._store,
+    "stencil.buffer": _Function._buffer,
+    "stencil.cast": _Function._view,
+    "stencil.external_load": _Function._view,
+    "stencil.external_store": _Function._external_store,
+    CAST: _Function._conversion,
+}
+
+
+def _check_loop(op) -> None:
+    """Buffers that a loop carries must stay distinct: temps are read where others are written."""
+    if op.operation.name != "scf.for":
+        return
+    terminator = list(op.regions[0].blocks[0].operations)[-1]
+    for values in (list(op.operands)[3:], list(terminator.operands)):
+        fields = [_root(v) for v in values if isinstance(v.type, FieldType | ir.MemRefType)]
+        if len(set(fields)) != len(fields):
+            raise error_at(op, "expected distinct fields in a time loop, got one field twice")
+
+
+def _values(function: func.FuncOp) -> Iterator[ir.Value]:
+    """Every value defined in a function."""
+    for op in nested_ops(function):
+        yield from op.results
+        for region in op.regions:
+            for block in region.blocks:
+                yield from block.arguments
+
+
+def _update_signature(function: func.FuncOp) -> None:
+    kind = function.type
+    inputs, results = map(_converted, kind.inputs), map(_converted, kind.results)
+    function.attributes["function_type"] = ir.TypeAttr.get(
+        ir.FunctionType.get(list(inputs), list(results))
+    )
+
+
+@dataclass(frozen=True)
+class BufferizePass(ModulePass):
+    """Turn fields and temps into memrefs, after every sweep became a call of a kernel.
+
+    Fields are row-major memrefs of the extents of their bounds. Functions get MLIR's C interface.
+    """
+
+    name: ClassVar[str] = "stencil-bufferize"
+
+    def run(self, module: ir.Operation) -> None:
+        for function in nested_ops(module, "func.func"):
+            with function.location:
+                if len(function.regions[0].blocks) > 0:
+                    _Function(function).run()
+                    function.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
+                _update_signature(function)

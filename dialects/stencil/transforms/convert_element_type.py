@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`stencil-convert-element-type`: run a program with another element type.
+
+Every value of the program's one float type `T` becomes one of type `to`: fields, temps, constants
+and scalars, so `f64` code can be run in `f32` or with 16-bit storage. Constants are rounded to the
+new type. A program that mixes float types is refused: which of them is meant cannot be known.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from twofour.dialects.stencil.ops import accumulation_type
+from twofour.dialects.stencil.traversal import LINEAR_OPS, nested_ops
+from twofour.dialects.stencil.types import GridType, ResultType
+from twofour.mlir import ir
+from twofour.mlir_support import error_at
+from twofour.passes import ModulePass
+
+_KINDS = {"f16": ir.F16Type, "bf16": ir.BF16Type, "f32": ir.F32Type, "f64": ir.F64Type}
+
+
+class _Converter:
+    def __init__(self, old: ir.Type, new: ir.Type):
+        self.old, self.new = old, new
+
+    def type(self, kind: ir.Type) -> ir.Type:
+        """The converted type; types that do not mention the old float type stay."""
+        if kind == self.old:
+            return self.new
+        if isinstance(kind, GridType) and kind.element_type == self.old:
+            return type(kind).of(kind.box or kind.rank, self.new)
+        if isinstance(kind, ResultType) and kind.element_type == self.old:
+            return ResultType.get(self.new)
+        if isinstance(kind, ir.MemRefType) and kind.element_type == self.old:
+            return ir.MemRefType.get(kind.shape, self.new, kind.layout, kind.memory_space)
+        if isinstance(kind, ir.FunctionType):
+            return ir.FunctionType.get(
+                [self.type(t) for t in kind.inputs], [self.type(t) for t in kind.results]
+            )
+        return kind
+
+    def op(self, op) -> None:
+        for result in op.results:
+            result.set_type(self.type(result.type))
+        for region in op.regions:
+            for block in region.blocks:
+                for argument in block.arguments:
+                    argument.set_type(self.type(argument.type))
+        name = op.operation.name
+        if name == "func.func":
+            op.attributes["function_type"] = ir.TypeAttr.get(self.type(op.type))
+        elif name == "arith.constant" and isinstance(op.attributes["value"], ir.FloatAttr):
+            value = op.attributes["value"]
+            if value.type == self.old:
+                op.attributes["value"] = ir.FloatAttr.get(self.new, value.value)
+        elif name in LINEAR_OPS:
+            kind = accumulation_type(self.new)
+            rounded = [float(kind(w)) for w in op.attributes["weights"]]
+            op.attributes["weights"] = ir.DenseF64ArrayAttr.get(rounded)
+
+
+def _float_type(module) -> ir.Type | None:
+    """The one float type of a module's grids; raises TwofourError for several."""
+    found: dict[ir.Type, object] = {}
+    for op in nested_ops(module):
+        values = list(op.results)
+        for region in op.regions:
+            for block in region.blocks:
+                values += list(block.arguments)
+        for value in values:
+            kind = value.type
+            element = kind.element_type if isinstance(kind, GridType) else kind
+            if isinstance(element, ir.FloatType):
+                found.setdefault(element, op)
+    if len(found) > 1:
+        names = " and ".join(sorted(map(str, found)))
+        raise error_at(list(found.values())[-1], f"expected one float type, got {names}")
+    return next(iter(found), None)
+
+
+@dataclass(frozen=True)
+class ConvertElementTypePass(ModulePass):
+    """Run a program of one float type with another: fields, temps and constants change type."""
+
+    name: ClassVar[str] = "stencil-convert-element-type"
+    to: Literal["f16", "bf16", "f32", "f64"] = "f32"
+
+    def run(self, module: ir.Operation) -> None:
+        old, new = _float_type(module), _KINDS[self.to].get()
+        if old is None or old == new:
+            return
+        converter = _Converter(old, new)
+        with module.location:
+            for op in nested_ops(module):
+                converter.op(op)

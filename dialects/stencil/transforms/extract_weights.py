@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`stencil-extract-weights`: turn linear applies into `stencil.weighted_sum`.
+
+    %r = "stencil.apply"() ({
+      %a = "stencil.access"(%t) {offset = array<i64: -1>} : ...
+      %b = "stencil.access"(%t) {offset = array<i64: 1>} : ...
+      %s = arith.addf %a, %b : f64
+      %h = arith.mulf %s, %half : f64
+      "stencil.return"(%h) : (f64) -> ()
+    }) : () -> !stencil.temp<...>
+
+becomes
+
+    %r = "stencil.weighted_sum"(%t) {offsets = [[-1], [1]], weights = array<f64: 0.5, 0.5>} : ...
+
+A form over several temps becomes a chain: each link adds its terms to the one before. Weights are
+formed in exact arithmetic and rounded once, to the accumulation type.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from twofour.dialects.stencil.linear_form import Form, LinearForm, NotLinear, evaluate
+from twofour.dialects.stencil.ops import (
+    ApplyOp,
+    ReturnOp,
+    WeightedSumOp,
+    accumulation_type,
+    addend_of,
+    linear_terms,
+)
+from twofour.dialects.stencil.traversal import nested_ops
+from twofour.mlir import ir
+from twofour.mlir_support import VerificationFailure
+from twofour.passes import ModulePass
+
+
+@dataclass(frozen=True)
+class LeftApply:
+    """An apply that stays on the general path: why, and the op that decides it."""
+
+    apply: ApplyOp
+    reason: str
+    op: object
+
+
+def left_applies(module) -> Iterator[LeftApply]:
+    """The applies of a module that are not linear with constant coefficients."""
+    for apply in nested_ops(module, ApplyOp.OPERATION_NAME):
+        for form in _rounded_forms(apply, {}):
+            if isinstance(form, NotLinear):
+                yield LeftApply(apply, form.reason, form.op)
+                break
+
+
+def _rounded_forms(apply: ApplyOp, known: dict[ir.Value, Form]) -> list[Form]:
+    """Forms whose weights are numbers of the accumulation type."""
+    element = apply.results[0].type.element_type
+    try:
+        kind = accumulation_type(element)
+    except VerificationFailure:
+        return [NotLinear(f"computes elements of type {element}", apply)] * len(apply.results)
+    return [
+        form if isinstance(form, NotLinear) else _round(form, kind, apply)
+        for form in evaluate(apply, known)
+    ]
+
+
+def _round(form: LinearForm, kind: type[np.floating], apply: ApplyOp) -> Form:
+    limit = Fraction(float(np.finfo(kind).max))
+    if any(abs(weight) > limit for weight in (*form.terms.values(), form.constant)):
+        return NotLinear(f"has a weight beyond the range of {kind.__name__}", apply)
+    terms = {}
+    for term, weight in form.terms.items():
+        rounded = Fraction(float(kind(float(weight))))
+        if rounded:
+            terms[term] = rounded
+    if not terms:
+        return NotLinear("does not depend on any input", apply)
+    return LinearForm(terms, Fraction(float(kind(float(form.constant)))))
+
+
+def _extract(apply: ApplyOp, known: dict[ir.Value, Form], compose: bool) -> None:
+    forms = _rounded_forms(apply, known if compose else {})
+    kept = []
+    for result, form in zip(list(apply.results), forms, strict=True):
+        if isinstance(form, NotLinear):
+            kept.append(result)
+            continue
+        value = _build_chain(form, result.type, apply)
+        result.replace_all_uses_with(value)
+        known[value] = form
+    if len(kept) == len(apply.results):
+        return
+    if kept:
+        _keep_results(apply, kept)
+    apply.operation.erase()
+
+
+def _build_chain(form: LinearForm, result: ir.Type, apply: ApplyOp) -> ir.Value:
+    """Weighted sums over one temp each; the temp with the most terms comes last."""
+    by_temp: dict[ir.Value, dict] = defaultdict(dict)
+    for (temp, offset), weight in form.terms.items():
+        by_temp[temp][offset] = float(weight)
+    value, constant = None, float(form.constant)
+    for temp, weights in sorted(by_temp.items(), key=lambda item: len(item[1])):
+        offsets = sorted(weights)
+        with ir.InsertionPoint(apply):
+            value = WeightedSumOp.build(
+                result,
+                temp,
+                offsets,
+                [weights[offset] for offset in offsets],
+                addend=value,
+                constant=constant,
+                loc=apply.location,
+            ).results[0]
+        constant = 0.0
+    return value
+
+
+def _keep_results(apply: ApplyOp, kept: list[ir.Value]) -> None:
+    """Rebuild an apply with the given results only."""
+    with ir.InsertionPoint(apply):
+        rebuilt = ApplyOp.build([result.type for result in kept], loc=apply.location)
+    positions = [list(apply.results).index(result) for result in kept]
+    terminator = list(apply.block.operations)[-1]
+    values = [terminator.operands[position] for position in positions]
+    for op in list(apply.block.operations)[:-1]:
+        rebuilt.block.append(op)
+    with ir.InsertionPoint(rebuilt.block):
+        ReturnOp.build(values, loc=terminator.location)
+    for old, new in zip(kept, rebuilt.results, strict=True):
+        old.replace_all_uses_with(new)
+
+
+def _known_form(op) -> LinearForm | None:
+    """The form of a weighted sum that was there before, so that later applies compose with it."""
+    if addend_of(op) is not None:
+        return None
+    offsets, weights, constant = linear_terms(op)
+    terms = {(op.operands[0], o): Fraction(w) for o, w in zip(offsets, weights, strict=True)}
+    return LinearForm(terms, Fraction(constant))
+
+
+@dataclass(frozen=True)
+class ExtractWeightsPass(ModulePass):
+    """Turn applies that are linear with constant coefficients into `stencil.weighted_sum`.
+
+    Sees through constants (hoisted out of the apply or not), sums, differences, negation, products
+    and quotients with constants, fma, conversions between float types, repeated accesses, and,
+    with `compose`, through temps that earlier applies compute linearly. What is not linear is left
+    as it is; of an apply with several results the linear ones are taken out.
+    """
+
+    name: ClassVar[str] = "stencil-extract-weights"
+    compose: bool = True
+
+    def run(self, module: ir.Operation) -> None:
+        known: dict[ir.Value, Form] = {}
+        for op in nested_ops(module, ApplyOp.OPERATION_NAME, WeightedSumOp.OPERATION_NAME):
+            if op.operation.name == ApplyOp.OPERATION_NAME:
+                _extract(op, known, self.compose)
+            elif (form := _known_form(op)) is not None:
+                known[op.results[0]] = form
+        _erase_unused(module)
+
+
+def _erase_unused(module: ir.Operation) -> None:
+    """Erase computations whose results nothing reads any more."""
+    names = (ApplyOp.OPERATION_NAME, WeightedSumOp.OPERATION_NAME)
+    for op in reversed(nested_ops(module, *names)):
+        if not any(list(result.uses) for result in op.results):
+            op.operation.erase()

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`stencil-fuse-steps`: temporal fusion, several steps in one sweep (SparStencil, section 4.1).
+
+A function that is one linear step (a load, a weighted sum, a store) keeps its place; beside it
+appears a second function that advances `steps` steps at once, by the weights convolved with
+themselves:
+
+    func.func @heat(...)                                            // one step
+    func.func @heat_fused3(...) attributes {stencil.steps = 3, stencil.single_step = @heat}
+
+The fused function writes only the points whose result does not depend on how halos change between
+the steps: the bounds of its store are smaller by (steps - 1) times the reach. The points nearer to
+the boundary take single steps, so that the whole equals single steps everywhere.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from twofour.dialects.stencil.box import Box
+from twofour.dialects.stencil.ops import WeightedSumOp, accumulation_type, addend_of, linear_terms
+from twofour.dialects.stencil.traversal import functions
+from twofour.dialects.stencil.types import BoundsAttr, TempType
+from twofour.errors import TwofourError
+from twofour.mlir import ir
+from twofour.mlir_support import error_at
+from twofour.passes import ModulePass
+
+STEPS_ATTRIBUTE = "stencil.steps"
+SINGLE_STEP_ATTRIBUTE = "stencil.single_step"
+
+Offset = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class LinearStep:
+    """The three ops of a function that is one linear step."""
+
+    load: object
+    weighted_sum: WeightedSumOp
+    store: object
+
+
+def linear_step(function) -> LinearStep | None:
+    """The step that a function consists of, or None when it is anything else."""
+    blocks = list(function.regions[0].blocks)
+    by_name = defaultdict(list)
+    for op in blocks[0].operations:
+        by_name[op.operation.name].append(op)
+    sums, loads, stores = (by_name[f"stencil.{n}"] for n in ("weighted_sum", "load", "store"))
+    others = set(by_name) - {
+        "stencil.weighted_sum", "stencil.load", "stencil.store", "stencil.cast",
+        "func.return", "arith.constant",
+    }  # fmt: skip
+    if len(blocks) != 1 or others or not len(sums) == len(loads) == len(stores) == 1:
+        return None
+    step = LinearStep(loads[0], sums[0], stores[0])
+    if addend_of(step.weighted_sum) is not None:
+        return None
+    if step.weighted_sum.operands[0] != step.load.results[0]:
+        return None
+    if step.store.operands[0] != step.weighted_sum.results[0]:
+        return None
+    return step
+
+
+def convolve(
+    offsets: Sequence[Offset], weights: Sequence[float], steps: int
+) -> dict[Offset, Fraction]:
+    """The weights of `steps` steps in one, exactly; offsets whose weights cancel are dropped."""
+    single = {o: Fraction(w) for o, w in zip(offsets, weights, strict=True)}
+    total = single
+    for _ in range(steps - 1):
+        product: dict[Offset, Fraction] = defaultdict(Fraction)
+        for a, u in total.items():
+            for b, v in single.items():
+                product[tuple(x + y for x, y in zip(a, b, strict=True))] += u * v
+        total = product
+    return {offset: weight for offset, weight in total.items() if weight}
+
+
+def deep_interior(box: Box, offsets: Sequence[Offset], steps: int) -> Box | None:
+    """The points of `box` that reach only points of `box` in all steps but the last."""
+    low = [max(0, -min(column)) for column in zip(*offsets, strict=True)]
+    high = [max(0, max(column)) for column in zip(*offsets, strict=True)]
+    lower = tuple(lo + (steps - 1) * r for lo, r in zip(box.lower, low, strict=True))
+    upper = tuple(up - (steps - 1) * r for up, r in zip(box.upper, high, strict=True))
+    return Box(lower, upper) if all(a < b for a, b in zip(lower, upper, strict=True)) else None
+
+
+def _fuse(function, step: LinearStep, steps: int) -> None:
+    offsets, weights, constant = linear_terms(step.weighted_sum)
+    bounds = step.store.bounds.box
+    interior = deep_interior(bounds, offsets, steps)
+    if interior is None:
+        raise error_at(
+            step.store,
+            f"expected bounds with points that {steps} fused steps can reach, got {bounds}",
+        )
+    name = function.attributes["sym_name"].value
+    with ir.InsertionPoint.after(function):
+        fused = function.operation.clone().opview
+    fused.attributes["sym_name"] = ir.StringAttr.get(f"{name}_fused{steps}")
+    fused.attributes[STEPS_ATTRIBUTE] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), steps)
+    fused.attributes[SINGLE_STEP_ATTRIBUTE] = ir.FlatSymbolRefAttr.get(name)
+    inner = linear_step(fused)
+    element = inner.weighted_sum.results[0].type.element_type
+    kind = accumulation_type(element)
+    total = {o: float(kind(float(w))) for o, w in convolve(offsets, weights, steps).items()}
+    total = {offset: weight for offset, weight in sorted(total.items()) if weight}
+    if not total or not np.all(np.isfinite(list(total.values()))):
+        raise error_at(step.weighted_sum, f"expected weights that {steps} steps keep in range")
+    growth = sum(map(Fraction, weights))
+    shift = sum((growth**k for k in range(steps)), Fraction(0)) * Fraction(constant)
+    with ir.InsertionPoint(inner.weighted_sum):
+        value = WeightedSumOp.build(
+            TempType.of(interior, element),
+            inner.load.results[0],
+            list(total),
+            list(total.values()),
+            constant=float(kind(float(shift))),
+            loc=inner.weighted_sum.location,
+        ).results[0]
+    inner.weighted_sum.results[0].replace_all_uses_with(value)
+    inner.weighted_sum.operation.erase()
+    inner.store.attributes["bounds"] = BoundsAttr.of(interior)
+    field = inner.load.operands[0].type
+    reach = interior.reach(list(total))
+    if field.box is not None and field.box.contains(reach):
+        inner.load.results[0].set_type(TempType.of(field.box, element))
+
+
+@dataclass(frozen=True)
+class FuseStepsPass(ModulePass):
+    """Beside each function that is one linear step, make one that advances `steps` steps at once.
+
+    The weights are convolved in exact arithmetic and rounded once. Points near the boundary are
+    left to single steps, so that the result equals `steps` single steps at every point. Functions
+    that are not a single linear step of one field are left alone.
+    """
+
+    name: ClassVar[str] = "stencil-fuse-steps"
+    steps: int = 2
+
+    def run(self, module: ir.Operation) -> None:
+        if self.steps < 1:
+            raise TwofourError(f"expected a positive number of steps, got {self.steps}")
+        for function in functions(module):
+            step = linear_step(function)
+            if step is not None and self.steps > 1:
+                _fuse(function, step, self.steps)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Types and attributes of the stencil dialect, storage-compatible with xDSL's."""
+
+from typing import Any
+
+from twofour.dialects.stencil.box import Box
+from twofour.mlir import ext, ir
+from twofour.mlir_support import expect, index_array, int_tuple
+
+
+class Stencil(ext.Dialect, name="stencil"):
+    """Stencil programs: fields in memory, temps as values, and the loops between them."""
+
+
+class BoundsAttr(Stencil.Attribute, name="bounds"):
+    """Half-open bounds, lower then upper, one integer an axis: `#stencil.bounds<[0, 0], [64, 64]>`."""
+
+    lb: ir.ArrayAttr
+    ub: ir.ArrayAttr
+
+    @classmethod
+    def of(cls, box: Box) -> "BoundsAttr":
+        return cls.get(index_array(box.lower), index_array(box.upper))
+
+    @property
+    def box(self) -> Box:
+        """Raises VerificationFailure where the bounds are empty or of two ranks."""
+        lower = int_tuple(ir.ArrayAttr(self.params[0]), "lower bounds")
+        upper = int_tuple(ir.ArrayAttr(self.params[1]), "upper bounds")
+        expect(
+            0 < len(lower) == len(upper),
+            f"expected lower and upper bounds of one rank, got {list(lower)} and {list(upper)}",
+        )
+        for axis, (lo, up) in enumerate(zip(lower, upper, strict=True)):
+            expect(lo < up, f"expected bounds that are not empty, got [{lo},{up}] on axis {axis}")
+        return Box(lower, upper)
+
+
+class GridType(Stencil.Type):
+    """What fields and temps share: bounds (or only a rank, when they are unknown) and elements."""
+
+    bounds: Any
+    element: Any
+
+    @classmethod
+    def of(cls, box: Box | int, element: ir.Type):
+        """A type with known bounds, or of a rank with unknown ones."""
+        if isinstance(box, Box):
+            return cls.get(BoundsAttr.of(box), element)
+        return cls.get(ir.IntegerAttr.get(ir.IntegerType.get_signless(64), box), element)
+
+    @property
+    def box(self) -> Box | None:
+        """The bounds, or None while they are unknown; raises VerificationFailure when malformed."""
+        parameter = self.params[0].maybe_downcast()
+        if isinstance(parameter, BoundsAttr):
+            return parameter.box
+        self.rank  # noqa: B018 - rejects what is neither bounds nor a rank
+        return None
+
+    @property
+    def rank(self) -> int:
+        parameter = self.params[0].maybe_downcast()
+        if isinstance(parameter, BoundsAttr):
+            return parameter.box.rank
+        expect(
+            isinstance(parameter, ir.IntegerAttr) and parameter.value > 0,
+            f"expected #stencil.bounds or a positive rank in the type, got {parameter}",
+        )
+        return parameter.value
+
+    @property
+    def element_type(self) -> ir.Type:
+        parameter = self.params[1].maybe_downcast()
+        expect(isinstance(parameter, ir.TypeAttr), f"expected an element type, got {parameter}")
+        return parameter.value
+
+    def with_box(self, box: Box | int):
+        return type(self).of(box, self.element_type)
+
+
+class FieldType(GridType, name="field"):
+    """An array in memory: `!stencil.field<#stencil.bounds<[-1], [65]>, f64>`.
+
+    The element at coordinate c lies at index c - lower of the array. `!stencil.field<1 : i64, f64>`
+    has rank 1 and unknown bounds.
+    """
+
+
+class TempType(GridType, name="temp"):
+    """A grid of values, not in memory; the same spelling as a field's."""
+
+
+class ResultType(Stencil.Type, name="result"):
+    """What `stencil.store_result` yields for one point: `!stencil.result<f64>`."""
+
+    element: Any
+
+    @property
+    def element_type(self) -> ir.Type:
+        return ir.TypeAttr(self.params[0]).value

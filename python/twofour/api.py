@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The Python interface: stencils from weights, and programs from files or kernel names."""
+
+import math
+import operator
+import os
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from twofour.compiler import CompileOptions, compile_cpu
+from twofour.errors import SourceLocation, TwofourError
+from twofour.explain import explain
+from twofour.kernels import Kernel, built_in_kernels
+from twofour.runtime import (
+    check_array,
+    element_type,
+    field_element_type,
+    parse_boundary,
+    resolve_threads,
+)
+from twofour.suggestions import suggest
+from twofour.targets.cpu.executable import CpuExecutable
+
+
+def stencil(
+    weights: Mapping[Sequence[int], float],
+    *,
+    boundary: str | Sequence[str] = "fixed",
+    dtype: str = "f32",
+    target: str = "cpu",
+    schedule: str = "auto",
+    threads: int | None = None,
+    fuse_steps: int = 1,
+) -> "Stencil":
+    """A linear stencil: out[x] = sum of weights[offset] * in[x + offset], slowest axis first.
+
+    `boundary` is one mode for all axes or one for each, out of fixed, zero, constant(c), periodic,
+    reflect and nearest; under `fixed` the rim that the stencil cannot reach keeps its value.
+    `dtype` is the storage type of the arrays (f16, bf16, f32, f64; 16-bit types are summed in f32).
+    `fuse_steps` > 1 advances that many steps in one sweep where it can. Raises TwofourError for
+    offsets of mixed rank, weights that are not finite, and options that are not known.
+    """
+    kernel = _kernel_from_weights(weights)
+    element_type(dtype)
+    options = CompileOptions(target, schedule, dtype, fuse_steps)
+    return Stencil(kernel, options, boundary, threads)
+
+
+def compile(  # noqa: A001 - the contract's spelling
+    source: str | os.PathLike,
+    *,
+    target: str = "cpu",
+    boundary: str | Sequence[str] = "fixed",
+    dtype: str | None = None,
+    schedule: str = "auto",
+    threads: int | None = None,
+    fuse_steps: int = 1,
+    function: str | None = None,
+) -> "Stencil | FieldProgram":
+    """Compile a program from a file or a built-in kernel by its name.
+
+    A kernel gives a `Stencil`, a file a `FieldProgram` over arrays of the extents of its fields.
+    `dtype` changes the program's element type (kernels: f32 unless given). Raises TwofourError for
+    anything wrong with the source or the options.
+    """
+    if dtype is not None:
+        element_type(dtype)
+    found = find_source(source)
+    if isinstance(found, Kernel):
+        options = CompileOptions(target, schedule, dtype or "f32", fuse_steps)
+        return Stencil(found, options, boundary, threads)
+    options = CompileOptions(target, schedule, dtype, fuse_steps, function)
+    return FieldProgram(found, options, boundary, threads)
+
+
+def find_source(source: str | os.PathLike) -> Kernel | str:
+    """A built-in kernel where `source` names one, otherwise the path of a file.
+
+    Raises TwofourError for a name that is neither: no kernel, and nothing like a path.
+    """
+    name = os.fspath(source)
+    kernels = built_in_kernels()
+    if name in kernels:
+        return kernels[name]
+    if not os.path.exists(name) and "." not in name and os.sep not in name:
+        raise TwofourError(f"unknown kernel '{name}'{suggest(name, kernels)}")
+    return name
+
+
+def _kernel_from_weights(weights: Mapping[Sequence[int], float]) -> Kernel:
+    if not isinstance(weights, Mapping) or not weights:
+        raise TwofourError("expected weights as a dict {offset: weight} with at least one entry")
+    terms: dict[tuple[int, ...], float] = {}
+    for offset, weight in weights.items():
+        try:
+            point = tuple(
+                map(operator.index, offset if isinstance(offset, Sequence) else (offset,))
+            )
+            value = float(weight)
+        except (TypeError, ValueError):
+            raise TwofourError(
+                f"expected integer offsets and numbers as weights, got {offset!r}: {weight!r}"
+            ) from None
+        if not math.isfinite(value):
+            raise TwofourError(f"expected finite weights, got {value} at offset {point}")
+        terms[point] = value
+    ranks = sorted({len(point) for point in terms})
+    if len(ranks) != 1 or ranks[0] == 0:
+        raise TwofourError(f"expected offsets of one rank, got ranks {ranks}")
+    if not any(terms.values()):
+        raise TwofourError("expected at least one weight that is not zero")
+    kept = sorted((point, value) for point, value in terms.items() if value)
+    return Kernel("stencil", tuple(p for p, _ in kept), tuple(v for _, v in kept))
+
+
+class Stencil:
+    """A compiled linear stencil, called on arrays that are the domain.
+
+    `step(u, steps=100)` returns a new array of the kind, shape and dtype of `u`.
+    """
+
+    def __init__(self, kernel: Kernel, options: CompileOptions, boundary, threads: int | None):
+        self._kernel, self._options = kernel, options
+        self._boundary = parse_boundary(boundary, kernel.rank)
+        self.threads = resolve_threads(threads)
+        self.name, self.rank = kernel.name, kernel.rank
+        self.element_type = element_type(options.dtype)
+        self._executable = CpuExecutable(compile_cpu(kernel, options))
+        self.schedule = options.chosen_schedule
+        self._stepper = self._executable.linear_stepper(self._boundary, self.threads)
+
+    def __call__(self, u: np.ndarray, steps: int = 1, *, progress=None) -> np.ndarray:
+        """Advance `u` by `steps` steps; raises TwofourError for an array that does not fit."""
+        return self._stepper.advance(u, steps, progress)
+
+    def updated_points(self, inputs: Sequence[np.ndarray]) -> int:
+        """The number of points that one step updates in an array."""
+        extents = []
+        for extent, entry, column in zip(
+            inputs[0].shape, self._boundary, zip(*self._kernel.offsets, strict=True), strict=True
+        ):
+            rim = max(0, -min(column)) + max(0, max(column)) if entry.mode == "fixed" else 0
+            extents.append(max(0, extent - rim))
+        return math.prod(extents)
+
+    def explain(self) -> dict:
+        """Every choice made, as `twofour explain --json` prints it."""
+        return explain(self._kernel, self._options)
+
+
+class FieldProgram:
+    """A compiled file, called on its input fields (halo included), in order.
+
+    `inputs` and `outputs` describe its fields.
+    """
+
+    def __init__(self, path: str, options: CompileOptions, boundary, threads: int | None):
+        self._path, self._options = path, options
+        self.threads = resolve_threads(threads)
+        compiled = compile_cpu(path, options)
+        program = compiled.program
+        if not program.fields:
+            raise TwofourError("expected a function with fields", SourceLocation(path))
+        self.name = program.name
+        self.rank = program.fields[0].box.rank
+        self.element_type = field_element_type(compiled.element)
+        self.schedule = "loops" if compiled.left else options.chosen_schedule
+        executable = CpuExecutable(compiled)
+        self._fields = executable.field_stepper(
+            parse_boundary(boundary, max(field.box.rank for field in program.fields)), self.threads
+        )
+        self.inputs = [field for field in self._fields.fields if field.loaded]
+        self.outputs = [field for field in self._fields.fields if field.stored]
+        self._linear = None
+        if executable.is_linear and self.inputs[0].shape == self.outputs[0].shape:
+            interior = self.inputs[0].interior
+            if interior is not None:
+                parsed = parse_boundary(boundary, self.rank)
+                self._linear = executable.linear_stepper(parsed, self.threads, interior)
+
+    def __call__(self, *inputs: np.ndarray, steps: int = 1, scalars=(), progress=None):
+        """The stored fields after `steps` calls: one array, or a tuple where there are several.
+
+        Raises TwofourError for arrays that do not fit the program's fields.
+        """
+        if self._linear is None:
+            results = self._fields.advance(inputs, steps, scalars, progress)
+            return results[0] if len(results) == 1 else tuple(results)
+        if len(inputs) != 1 or scalars:
+            raise TwofourError(
+                f"expected 1 input field and no scalars, got {len(inputs)} and {len(scalars)}"
+            )
+        field = self.inputs[0]
+        check_array(inputs[0], field.element, shape=field.shape, what="input 0")
+        return self._linear.advance(inputs[0], steps, progress)
+
+    def updated_points(self, inputs: Sequence[np.ndarray]) -> int:
+        """The number of points that one call updates, in all its fields."""
+        boxes = [field.interior for field in self.outputs if field.interior is not None]
+        return sum(
+            math.prod(up - lo for lo, up in zip(lower, upper, strict=True))
+            for lower, upper in boxes
+        )
+
+    def explain(self) -> dict:
+        """Every choice made, as `twofour explain --json` prints it."""
+        return explain(self._path, self._options)

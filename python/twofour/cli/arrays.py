@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Arrays of the command line: `.npy` files in and out, and what runs when no input is given."""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from twofour.errors import SourceLocation, TwofourError
+from twofour.runtime import ElementType, check_array, to_storage
+
+
+def load_array(
+    path: str,
+    element: ElementType,
+    rank: int | None = None,
+    shape: Sequence[int] | None = None,
+) -> np.ndarray:
+    """Read a `.npy` file; raises TwofourError, located at the file, where it does not fit."""
+    location = SourceLocation(path)
+    try:
+        array = np.load(path, allow_pickle=False)
+    except OSError as failure:
+        reason = (failure.strerror or str(failure)).lower()
+        raise TwofourError(f"cannot read the file: {reason}", location) from None
+    except (ValueError, EOFError, MemoryError) as failure:
+        reason = str(failure).splitlines()[0] if str(failure) else type(failure).__name__
+        raise TwofourError(f"expected a .npy file, got: {reason}", location) from None
+    if not isinstance(array, np.ndarray):
+        raise TwofourError("expected a .npy file of one array, got an archive", location)
+    check_array(array, element, rank=rank, shape=shape, what="input", location=location)
+    return array
+
+
+def bump(shape: Sequence[int], element: ElementType) -> np.ndarray:
+    """A smooth bump in the middle of a grid: exp(-|x|^2 / 0.02) with x in [-1/2, 1/2] an axis."""
+    if element.storage.kind not in "fu" or element.name.startswith("i"):
+        return np.zeros(shape, element.storage)
+    total = np.zeros(shape)
+    for axis, extent in enumerate(shape):
+        x = (np.arange(extent) + 0.5) / extent - 0.5
+        total += (x * x).reshape([-1 if d == axis else 1 for d in range(len(shape))])
+    return to_storage(np.exp(-total / 0.02), element)
+
+
+def output_paths(path: str, count: int) -> list[str]:
+    """Where `count` results go: `out.npy` itself for one, else `out.0.npy`, `out.1.npy`, ..."""
+    if count == 1:
+        return [path]
+    stem, suffix = os.path.splitext(path)
+    return [f"{stem}.{number}{suffix}" for number in range(count)]
+
+
+def check_output(path: str) -> None:
+    """Raise TwofourError, located at the file, where it could not be written."""
+    target = Path(path)
+    folder = target.parent
+    if target.is_dir():
+        raise TwofourError("cannot write the file: it is a directory", SourceLocation(path))
+    if not folder.is_dir():
+        raise TwofourError(f"cannot write the file: no directory '{folder}'", SourceLocation(path))
+    blocked = target if target.exists() else folder
+    if not os.access(blocked, os.W_OK):
+        raise TwofourError("cannot write the file: permission denied", SourceLocation(path))
+
+
+def save_arrays(arrays: Sequence[np.ndarray], paths: Sequence[str]) -> None:
+    """Write each array to its file, whole or not at all."""
+    for array, path in zip(arrays, paths, strict=False):
+        folder = os.path.dirname(path) or "."
+        try:
+            with tempfile.NamedTemporaryFile(dir=folder, suffix=".npy", delete=False) as scratch:
+                np.save(scratch, array, allow_pickle=False)
+            os.chmod(scratch.name, 0o666 & ~_umask())
+            os.replace(scratch.name, path)
+        except OSError as failure:
+            reason = (failure.strerror or str(failure)).lower()
+            raise TwofourError(f"cannot write the file: {reason}", SourceLocation(path)) from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The command line of `twofour`."""
+
+import argparse
+
+from twofour import __version__
+from twofour.command_line import Parser
+
+
+def parse_arguments(arguments: list[str]) -> argparse.Namespace:
+    """Read the command line; `command` of the result is the function to call with it."""
+    parser = Parser("twofour", description="Stencils on CPUs and sparse tensor cores.")
+    parser.add_argument("--version", action="version", version=f"twofour {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
+    _add_run(commands)
+    _add_explain(commands)
+    _add_kernels(commands)
+    return parser.parse_args(arguments)
+
+
+def _add_program(parser: argparse.ArgumentParser) -> None:
+    """What run and explain share."""
+    parser.add_argument("source", metavar="FILE|KERNEL", help="an .mlir file or a built-in kernel")
+    parser.add_argument("--target", default="cpu", help="cpu (default)")
+    parser.add_argument("--dtype", help="f16, bf16, f32, f64 (kernels: f32; files: their own)")
+    parser.add_argument("--schedule", default="auto", help="auto (default), direct, sparse")
+    parser.add_argument(
+        "--fuse-steps", type=int, default=1, metavar="N", help="steps in one sweep (default 1)"
+    )
+    parser.add_argument("--function", metavar="NAME", help="the function of a file with several")
+
+
+def _add_run(commands) -> None:
+    parser = commands.add_parser("run", help="advance fields by time steps")
+    _add_program(parser)
+    parser.add_argument("--steps", type=int, default=1, metavar="N", help="time steps (default 1)")
+    parser.add_argument(
+        "--input",
+        action="append",
+        metavar="FILE.npy",
+        help="a field's values, halo included; once for each input field (default: a smooth bump)",
+    )
+    parser.add_argument("--output", metavar="FILE.npy", help="where the result goes")
+    parser.add_argument(
+        "--boundary",
+        default="fixed",
+        metavar="MODE[,MODE...]",
+        help="fixed (default), zero, constant(c), periodic, reflect, nearest; one or one an axis",
+    )
+    parser.add_argument("--shape", metavar="N[,N...]", help="extents of a kernel's domain")
+    parser.add_argument(
+        "--scalar", action="append", type=float, metavar="X", help="a number argument of a file"
+    )
+    parser.add_argument("--threads", type=int, metavar="N", help="(default: all CPUs)")
+    parser.add_argument("--plot", metavar="FILE.png", help="a picture of a 2-D result")
+    parser.set_defaults(command=_run)
+
+
+def _add_explain(commands) -> None:
+    parser = commands.add_parser("explain", help="say what the compiler decides, and why")
+    _add_program(parser)
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.set_defaults(command=_explain)
+
+
+def _add_kernels(commands) -> None:
+    parser = commands.add_parser("kernels", help="list the built-in kernels")
+    parser.add_argument("name", nargs="?", help="show one kernel, with weights and source")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.set_defaults(command=_kernels)
+
+
+# Commands are imported when they are called: `kernels` and `--help` need no compiler.
+def _run(options: argparse.Namespace) -> None:
+    from twofour.cli.run import run
+
+    run(options)
+
+
+def _explain(options: argparse.Namespace) -> None:
+    from twofour.cli.explain import explain_command
+
+    explain_command(options)
+
+
+def _kernels(options: argparse.Namespace) -> None:
+    from twofour.cli.kernels import kernels_command
+
+    kernels_command(options)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`twofour run`: read fields, advance them, write them, and say in one line what was done."""
+
+import argparse
+import math
+import time
+
+import numpy as np
+
+from twofour.api import FieldProgram, Stencil, compile
+from twofour.cli.arrays import bump, check_output, load_array, output_paths, save_arrays
+from twofour.cli.plot import check_plot, save_plot
+from twofour.errors import TwofourError
+from twofour.runtime import Progress
+
+DEFAULT_SHAPES = {1: (1 << 20,), 2: (1024, 1024), 3: (128, 128, 128)}
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the command; raises TwofourError before anything is written."""
+    if options.steps < 0:
+        raise TwofourError(f"expected a number of steps >= 0, got '{options.steps}'")
+    program = compile(
+        options.source,
+        target=options.target,
+        boundary=options.boundary,
+        dtype=options.dtype,
+        schedule=options.schedule,
+        threads=options.threads,
+        fuse_steps=options.fuse_steps,
+        function=options.function,
+    )
+    is_kernel = isinstance(program, Stencil)
+    inputs = _kernel_input(options, program) if is_kernel else _field_inputs(options, program)
+    outputs = 1 if is_kernel else len(program.outputs)
+    paths = output_paths(options.output, outputs) if options.output else []
+    for path in [*paths, *filter(None, [options.plot])]:
+        check_output(path)
+    if options.plot:
+        check_plot(options.plot, program.rank)
+    results, seconds = _advance(options, program, inputs)
+    print(_report(program, inputs, options.steps, seconds))
+    save_arrays(results, paths)
+    if options.plot:
+        save_plot(results[0], program.element_type, options.plot, title=program.name)
+
+
+def _advance(options, program: Stencil | FieldProgram, inputs) -> tuple[list[np.ndarray], float]:
+    with Progress("running") as progress:
+        started = time.perf_counter()
+        if isinstance(program, Stencil):
+            results = [program(inputs[0], options.steps, progress=progress)]
+        else:
+            scalars = options.scalar or ()
+            found = program(*inputs, steps=options.steps, scalars=scalars, progress=progress)
+            results = list(found) if isinstance(found, tuple) else [found]
+        return results, time.perf_counter() - started
+
+
+def _kernel_input(options, program: Stencil) -> list[np.ndarray]:
+    """The domain: an array from a file, or a smooth bump on the extents asked for."""
+    if options.scalar:
+        raise TwofourError("expected --scalar with a file only, got a kernel")
+    if options.input:
+        if len(options.input) > 1:
+            raise TwofourError(f"expected 1 input, got {len(options.input)}")
+        if options.shape:
+            raise TwofourError("expected --input or --shape, got both")
+        return [load_array(options.input[0], program.element_type, rank=program.rank)]
+    shape = DEFAULT_SHAPES.get(program.rank, (32,) * program.rank)
+    if options.shape:
+        shape = _parse_shape(options.shape, program.rank)
+    return [bump(shape, program.element_type)]
+
+
+def _parse_shape(text: str, rank: int) -> tuple[int, ...]:
+    try:
+        shape = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise TwofourError(f"expected extents as N,N,..., got '{text}'") from None
+    if len(shape) != rank or min(shape) < 1:
+        raise TwofourError(f"expected {rank} positive extents, got '{text}'")
+    return shape
+
+
+def _field_inputs(options, program: FieldProgram) -> list[np.ndarray]:
+    """The loaded fields: arrays from files, or the same bump in each."""
+    if options.shape:
+        raise TwofourError("expected --shape with a kernel only: a file gives its extents")
+    fields = program.inputs
+    if options.input and len(options.input) != len(fields):
+        raise TwofourError(f"expected {len(fields)} inputs, got {len(options.input)}")
+    if options.input:
+        return [
+            load_array(path, field.element, shape=field.shape)
+            for path, field in zip(options.input, fields, strict=True)
+        ]
+    return [bump(field.shape, field.element) for field in fields]
+
+
+def _report(program: Stencil | FieldProgram, inputs, steps: int, seconds: float) -> str:
+    points = program.updated_points(inputs)
+    rate = points * steps / seconds / 1e9 if seconds > 0 else math.inf
+    return (
+        f"{program.name}: {points} points x {steps} steps in {seconds:.3g} s, "
+        f"{rate:.3g} GStencil/s ({program.schedule}, {program.element_type.name}, "
+        f"{program.threads} thread{'s' if program.threads > 1 else ''})"
+    )

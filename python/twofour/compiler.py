@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The compiler driver: from a program and options to a module of CPU kernels.
+
+`compile_cpu` keeps what each stage decided, so that `explain` reports the choices that were made
+and not a second opinion.
+"""
+
+from dataclasses import dataclass
+
+from twofour.context import make_context
+from twofour.dialects.nm.transforms.compress import CompressPass
+from twofour.dialects.nm.transforms.crush import CrushPass
+from twofour.dialects.nm.transforms.permute_2to4 import Permute2to4Pass
+from twofour.dialects.nm.transforms.to_vector import ConvertNmToVectorPass
+from twofour.dialects.stencil.ops import linear_terms
+from twofour.dialects.stencil.transforms.bufferize import BufferizePass
+from twofour.dialects.stencil.transforms.convert_element_type import ConvertElementTypePass
+from twofour.dialects.stencil.transforms.extract_weights import (
+    ExtractWeightsPass,
+    LeftApply,
+    left_applies,
+)
+from twofour.dialects.stencil.transforms.fuse_steps import (
+    SINGLE_STEP_ATTRIBUTE,
+    STEPS_ATTRIBUTE,
+    FuseStepsPass,
+    linear_step,
+)
+from twofour.dialects.stencil.transforms.infer_bounds import InferBoundsPass
+from twofour.dialects.stencil.transforms.to_loops import ConvertStencilToLoopsPass
+from twofour.dialects.stencil.transforms.to_nm import ConvertStencilToNmPass
+from twofour.dialects.stencil.transforms.to_vector import ConvertStencilToVectorPass
+from twofour.dialects.stencil.traversal import functions
+from twofour.errors import TwofourError
+from twofour.frontend.source import op_location, parse_module, read_text
+from twofour.frontend.weights import kernel_module
+from twofour.kernels import Kernel
+from twofour.mlir import ir
+from twofour.passes import ModulePass
+from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
+from twofour.program import Program, describe, select_function
+from twofour.suggestions import suggest
+
+CPU_SCHEDULES = ("auto", "direct", "sparse")
+TARGETS = ("cpu",)
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """What to compile for.
+
+    `dtype` is a storage type, or None for the program's own (f32 for kernels). `fuse_steps` is the
+    number of steps in one sweep (1: no fusion). `function` names the function of a file.
+    """
+
+    target: str = "cpu"
+    schedule: str = "auto"
+    dtype: str | None = None
+    fuse_steps: int = 1
+    function: str | None = None
+
+    def __post_init__(self):
+        for what, value, choices in (
+            ("target", self.target, TARGETS),
+            ("schedule", self.schedule, CPU_SCHEDULES),
+        ):
+            if value not in choices:
+                raise TwofourError(f"unknown {what} '{value}'{suggest(value, choices)}")
+        if self.fuse_steps < 1:
+            raise TwofourError(f"expected at least 1 fused step, got {self.fuse_steps}")
+
+    @property
+    def chosen_schedule(self) -> str:
+        """The schedule of linear stencils: on the CPU, sums over points beat emulated fragments."""
+        return "direct" if self.schedule == "auto" else self.schedule
+
+
+@dataclass(frozen=True)
+class LinearSweep:
+    """A function that is one linear step: its stencil, and where its kernel is.
+
+    `interior` is the box that the function stores to, `field` the bounds of its input.
+    """
+
+    function: str
+    kernel: str
+    offsets: tuple[tuple[int, ...], ...]
+    weights: tuple[float, ...]
+    steps: int
+
+
+@dataclass
+class CompiledCpu:
+    """A module whose kernels are lowered to upstream dialects, and what was decided on the way.
+
+    `single` and `fused` are set for programs that are one linear step; `left` lists the applies
+    that stay on the general path; `snapshots` holds (pass, module text) pairs when they were asked
+    for.
+    """
+
+    module: ir.Module
+    options: CompileOptions
+    filename: str
+    program: Program
+    element: str
+    single: LinearSweep | None
+    fused: LinearSweep | None
+    left: list[LeftApply]
+    operators: dict[str, ir.Operation]
+
+
+def load_program(source: str | Kernel, options: CompileOptions) -> tuple[ir.Module, str]:
+    """The module of a file or a kernel, in a context of its own, and the name to report it by."""
+    context = make_context()
+    with context, ir.Location.unknown():
+        if isinstance(source, Kernel):
+            module = kernel_module(source, options.dtype or "f32", options.fuse_steps)
+            return module, source.name
+        return parse_module(read_text(source), source), source
+
+
+def front_passes(options: CompileOptions, convert: bool) -> list[ModulePass]:
+    """Passes up to the linear form of every sweep; `convert` changes the element type."""
+    passes: list[ModulePass] = [InferBoundsPass()]
+    if convert:
+        passes.append(ConvertElementTypePass(to=options.dtype))
+    passes.append(ExtractWeightsPass())
+    if options.fuse_steps > 1:
+        passes.append(FuseStepsPass(steps=options.fuse_steps))
+    return passes
+
+
+def layout_passes() -> list[ModulePass]:
+    """Passes from weighted sums to compressed 2:4 patch operators."""
+    return [ConvertStencilToNmPass(), CrushPass(), Permute2to4Pass(), CompressPass()]
+
+
+def lowering_passes(schedule: str) -> list[ModulePass]:
+    """Passes from linear forms to functions over memrefs."""
+    linear = ConvertNmToVectorPass() if schedule == "sparse" else ConvertStencilToVectorPass()
+    return [linear, ConvertStencilToLoopsPass(), BufferizePass()]
+
+
+def run_passes(module: ir.Module, passes: list[ModulePass], filename: str) -> None:
+    elements = [PassElement(p.spell(), p) for p in passes]
+    run_pipeline(module, elements, PipelineOptions(filename=filename))
+
+
+def compile_cpu(source: str | Kernel, options: CompileOptions) -> CompiledCpu:
+    """Compile a file or kernel for the CPU, down to upstream dialects.
+
+    Raises TwofourError for a program that cannot be read or run, and where `options` ask for a
+    schedule or fusion that the program does not admit.
+    """
+    module, filename = load_program(source, options)
+    return compile_module(module, filename, options, is_kernel=isinstance(source, Kernel))
+
+
+def compile_module(
+    module: ir.Module, filename: str, options: CompileOptions, is_kernel: bool = False
+) -> CompiledCpu:
+    """Compile a module for the CPU, in place; see `compile_cpu`."""
+    with module.context, ir.Location.unknown():
+        select_function(module, options.function, filename)
+        convert = options.dtype is not None and not is_kernel
+        run_passes(module, front_passes(options, convert), filename)
+        name = options.function or functions(module.operation)[0].attributes["sym_name"].value
+        function = select_function(module, name, filename)
+        program = describe(function, filename)
+        left = list(left_applies(function))
+        if options.schedule == "sparse" and left:
+            raise TwofourError(
+                f"'stencil.apply' op expected constant weights for schedule 'sparse': "
+                f"{left[0].reason}",
+                op_location(left[0].op, filename),
+            )
+        single, fused = _linear_sweeps(module, name)
+        if options.fuse_steps > 1 and fused is None:
+            raise TwofourError(
+                "expected a program of one linear step of one field to fuse steps",
+                op_location(function, filename),
+            )
+        reported = [LeftApply(None, item.reason, op_location(item.op, filename)) for item in left]
+        element = program.fields[0].element if program.fields else ""
+        if options.chosen_schedule == "sparse":
+            run_passes(module, layout_passes(), filename)
+        operators = {}
+        run_passes(module, lowering_passes(options.chosen_schedule), filename)
+        return CompiledCpu(
+            module, options, filename, program, element, single, fused, reported, operators
+        )
+
+
+def _linear_sweeps(module: ir.Module, name: str) -> tuple[LinearSweep | None, LinearSweep | None]:
+    single = fused = None
+    for function in functions(module.operation):
+        step = linear_step(function)
+        if step is None:
+            continue
+        own = function.attributes["sym_name"].value
+        offsets, weights, _ = linear_terms(step.weighted_sum)
+        steps = 1
+        if STEPS_ATTRIBUTE in function.attributes:
+            if function.attributes[SINGLE_STEP_ATTRIBUTE].value != name:
+                continue
+            steps = function.attributes[STEPS_ATTRIBUTE].value
+        elif own != name:
+            continue
+        sweep = LinearSweep(own, f"{own}_kernel0", tuple(offsets), tuple(weights), steps)
+        if steps > 1:
+            fused = sweep
+        else:
+            single = sweep
+    return single, fused

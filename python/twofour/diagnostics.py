@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From MLIR's diagnostics to the project's errors."""
+
+from twofour.errors import SourceLocation, TwofourError
+from twofour.mlir import ir
+from twofour.mlir_support import source_location
+
+
+def errors_of(failure: ir.MLIRError, filename: str) -> list[TwofourError]:
+    """Every error that MLIR reported, located in `filename` where MLIR names the buffer only.
+
+    Notes are dropped: they repeat the op in generic form.
+    """
+    errors = []
+    for diagnostic in failure.error_diagnostics:
+        location = source_location(diagnostic.location, filename)
+        if location.file == "-":
+            location = SourceLocation(filename, location.line, location.column)
+        errors.append(TwofourError(first_line(diagnostic.message), location))
+    return errors or [TwofourError(first_line(str(failure)), SourceLocation(filename))]
+
+
+def first_line(text: str) -> str:
+    """The first line that says something; MLIR's messages may run over several."""
+    return next((line.strip() for line in text.splitlines() if line.strip()), "unknown error")

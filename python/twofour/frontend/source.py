@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reading program files: MLIR's generic form, or the pretty syntax of xDSL's stencil dialect."""
+
+import sys
+from pathlib import Path
+
+from twofour.diagnostics import errors_of
+from twofour.errors import SourceLocation, TwofourError
+from twofour.frontend.xdsl_text import is_xdsl_syntax
+from twofour.mlir import ir
+from twofour.mlir_support import source_location
+
+
+def read_text(filename: str) -> str:
+    """The text of a file, or of standard input for `-`.
+
+    Raises TwofourError when it cannot be read or is not UTF-8 text.
+    """
+    try:
+        data = sys.stdin.buffer.read() if filename == "-" else Path(filename).read_bytes()
+    except OSError as failure:
+        reason = (failure.strerror or str(failure)).lower()
+        raise TwofourError(f"cannot read the file: {reason}", SourceLocation(filename)) from None
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as failure:
+        line = data.count(b"\n", 0, failure.start) + 1
+        column = failure.start - (data.rfind(b"\n", 0, failure.start) + 1) + 1
+        raise TwofourError(
+            f"expected UTF-8 text, got byte 0x{data[failure.start]:02x}",
+            SourceLocation(filename, line, column),
+        ) from None
+    if "\0" in text:
+        raise TwofourError("expected text, got a binary file", SourceLocation(filename))
+    return text
+
+
+def parse_module(text: str, filename: str, first_line: int = 1) -> ir.Module:
+    """Parse and verify a program in either form; the current context is used.
+
+    Locations name `filename`; `first_line` is the line of the file at which `text` begins. Raises
+    ParseFailure with every error that was found.
+    """
+    if first_line > 1:
+        text = "\n" * (first_line - 1) + text
+    if is_xdsl_syntax(text):
+        # xdsl takes longer to import than everything else together.
+        from twofour.frontend.xdsl_import import import_xdsl
+
+        try:
+            return import_xdsl(text, filename)
+        except TwofourError as error:
+            raise ParseFailure([error]) from None
+        except ir.MLIRError as failure:
+            raise ParseFailure(errors_of(failure, filename)) from None
+    try:
+        module = ir.Module.parse(text)
+    except ir.MLIRError as failure:
+        raise ParseFailure(errors_of(failure, filename)) from None
+    return module
+
+
+class ParseFailure(TwofourError):
+    """A program that could not be read; `errors` holds every error, the first of which is this."""
+
+    def __init__(self, errors: list[TwofourError]):
+        super().__init__(errors[0].message, errors[0].location)
+        self.errors = errors
+
+
+def op_location(op, filename: str) -> SourceLocation:
+    """Where an op of a parsed module stands, in the user's file."""
+    location = source_location(op.operation.location, filename)
+    if location.file == "-":
+        return SourceLocation(filename, location.line, location.column)
+    return location

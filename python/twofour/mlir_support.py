@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Small helpers over MLIR's Python bindings: verifiers, locations, plain Python values of attributes."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from twofour.errors import SourceLocation, TwofourError
+from twofour.mlir import ir
+
+
+class VerificationFailure(Exception):
+    """Raised inside a `verifier`: what the op expected and what it got."""
+
+
+def expect(condition: bool, message: str) -> None:
+    """Raise `VerificationFailure(message)` unless `condition` holds."""
+    if not condition:
+        raise VerificationFailure(message)
+
+
+def verifier(check: Callable) -> staticmethod:
+    """Turn `check(op)`, which raises `VerificationFailure`, into the hook that the bindings call.
+
+    The bindings run `verify_region_invariants` after the IRDL constraints (so operand types can be
+    relied on) and want a bool; an exception of any other class would escape from the parser.
+    """
+
+    def verify(op) -> bool:
+        try:
+            check(op)
+        except VerificationFailure as failure:
+            op.location.emit_error(f"'{op.operation.name}' op {failure}")
+            return False
+        return True
+
+    return staticmethod(verify)
+
+
+def int_tuple(attribute: ir.Attribute, what: str) -> tuple[int, ...]:
+    """The integers of an array attribute of integers (`[1, 2]` or `array<i64: 1, 2>`)."""
+    if isinstance(attribute, ir.DenseI64ArrayAttr):
+        return tuple(attribute)
+    expect(isinstance(attribute, ir.ArrayAttr), f"expected {what} as integers, got {attribute}")
+    for item in attribute:
+        expect(isinstance(item, ir.IntegerAttr), f"expected {what} as integers, got {attribute}")
+    return tuple(item.value for item in attribute)
+
+
+def int_rows(attribute: ir.Attribute, rank: int, what: str) -> np.ndarray:
+    """An int64 array of shape (rows, rank) from `[[..], [..]]`."""
+    expect(isinstance(attribute, ir.ArrayAttr), f"expected {what} as rows of integers")
+    rows = [int_tuple(row, what) for row in attribute]
+    for row in rows:
+        expect(len(row) == rank, f"expected {what} of rank {rank}, got {list(row)}")
+    return np.array(rows, dtype=np.int64).reshape(len(rows), rank)
+
+
+def float_rows(attribute: ir.Attribute, what: str) -> np.ndarray:
+    """A float64 matrix from `[array<f64: ..>, ..]`; rows of one length."""
+    expect(
+        isinstance(attribute, ir.ArrayAttr)
+        and all(isinstance(row, ir.DenseF64ArrayAttr) for row in attribute),
+        f"expected {what} as rows 'array<f64: ...>'",
+    )
+    rows = [list(row) for row in attribute]
+    lengths = sorted({len(row) for row in rows})
+    expect(len(lengths) == 1, f"expected {what} with rows of one length, got lengths {lengths}")
+    return np.array(rows, dtype=np.float64)
+
+
+def index_array(values: Iterable[int]) -> ir.ArrayAttr:
+    """`[1, 2]` (64-bit integers)."""
+    i64 = ir.IntegerType.get_signless(64)
+    return ir.ArrayAttr.get([ir.IntegerAttr.get(i64, int(value)) for value in values])
+
+
+def index_rows(rows: Iterable[Sequence[int]]) -> ir.ArrayAttr:
+    """`[[1, 2], [3, 4]]` (64-bit integers)."""
+    return ir.ArrayAttr.get([index_array(row) for row in rows])
+
+
+def float_matrix(rows: Iterable[Sequence[float]]) -> ir.ArrayAttr:
+    """`[array<f64: ..>, ..]`."""
+    return ir.ArrayAttr.get([ir.DenseF64ArrayAttr.get([float(v) for v in row]) for row in rows])
+
+
+def source_location(location: ir.Location, default: str = "-") -> SourceLocation:
+    """The file position of an MLIR location (line 1, column 1 of `default` when it has none)."""
+    location = _downcast(location)
+    if isinstance(location, ir.FileLineColLoc):
+        return SourceLocation(location.filename, location.start_line, location.start_col)
+    if isinstance(location, ir.NameLoc):
+        return source_location(location.child_loc, default)
+    if isinstance(location, ir.CallSiteLoc):
+        return source_location(location.callee, default)
+    if isinstance(location, ir.FusedLoc):
+        for child in location.locations:
+            found = source_location(child, default)
+            if found != SourceLocation(default):
+                return found
+    return SourceLocation(default)
+
+
+def _downcast(location: ir.Location) -> ir.Location:
+    # Locations of diagnostics arrive as the base class.
+    for kind in (ir.FileLineColLoc, ir.NameLoc, ir.CallSiteLoc, ir.FusedLoc):
+        try:
+            return kind(location)
+        except ValueError:
+            continue
+    return location
+
+
+def error_at(op, message: str) -> TwofourError:
+    """A `TwofourError` at the op's position, in the form of MLIR's `emitOpError`."""
+    operation = op.operation
+    return TwofourError(f"'{operation.name}' op {message}", source_location(operation.location))
+
+
+def defining_op(value: ir.Value) -> ir.Operation | None:
+    """The op that a value is a result of; None for block arguments."""
+    owner = value.owner
+    return None if isinstance(owner, ir.Block) else owner.operation
+
+
+def is_inside(value: ir.Value, ancestor: ir.Operation) -> bool:
+    """Whether a value is defined within the regions of an op."""
+    owner = value.owner
+    parent = owner.owner if isinstance(owner, ir.Block) else owner.operation.parent
+    while parent is not None:
+        if parent.operation == ancestor.operation:
+            return True
+        parent = parent.operation.parent
+    return False
+
+
+def replace_op(old, new) -> None:
+    """Let the results of `new` take the place of those of `old`, and erase `old`."""
+    for before, after in zip(old.operation.results, new.operation.results, strict=True):
+        before.replace_all_uses_with(after)
+    old.operation.erase()

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The command line of `twofour-opt`."""
+
+import argparse
+from dataclasses import dataclass
+
+from twofour.command_line import Parser
+from twofour.errors import TwofourError
+
+
+@dataclass(frozen=True)
+class OptOptions:
+    """What the command line asked for; `pipeline` is the text of a pass pipeline."""
+
+    filename: str
+    output: str
+    pipeline: str
+    split_input_file: bool
+    verify_diagnostics: bool
+    verify_each: bool
+    allow_unregistered_dialect: bool
+    print_ir_before_all: bool
+    print_ir_after_all: bool
+    print_ir_after_change: bool
+    print_ir_after_failure: bool
+    print_generic: bool
+    print_debuginfo: bool
+    timing: bool
+    list_passes: bool
+
+
+_FLAGS = {
+    "--split-input-file": "process each part between '// -----' lines on its own",
+    "--verify-diagnostics": "check errors against 'expected-error' comments",
+    "--allow-unregistered-dialect": "accept ops of dialects that are not loaded",
+    "--mlir-print-ir-before-all": "print the IR before each pass, to standard error",
+    "--mlir-print-ir-after-all": "print the IR after each pass, to standard error",
+    "--mlir-print-ir-after-change": "with after-all: only after passes that changed it",
+    "--mlir-print-ir-after-failure": "print the IR after a pass that failed",
+    "--mlir-print-op-generic": "print every op in generic form",
+    "--mlir-print-debuginfo": "print locations",
+    "--mlir-timing": "print the time that each pass took, to standard error",
+    "--list-passes": "list the project's passes and end",
+}
+
+
+class _AppendPass(argparse.Action):
+    """`--<pass>` and `--<pass>=<options>`, in the order of the command line."""
+
+    def __call__(self, parser, namespace, value, option_string=None):
+        name = option_string.lstrip("-")
+        options = (value or "").strip().strip("{}")
+        namespace.passes.append(f"{name}{{{options}}}" if options else name)
+
+
+def parse_arguments(arguments: list[str]) -> OptOptions:
+    """Read the command line; raises TwofourError where it is wrong."""
+    # `--<pass>` may name any pass of the project or upstream's, so such flags are added on demand.
+    parser = Parser(
+        "twofour-opt",
+        description="Run passes of twofour and of upstream MLIR over a file.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("file", nargs="?", default="-", help="input (default: standard input)")
+    parser.add_argument("-o", dest="output", default="-", metavar="FILE", help="output")
+    parser.add_argument(
+        "--pass-pipeline", default=None, metavar="TEXT", help="builtin.module(pass,pass{a=b},...)"
+    )
+    parser.add_argument(
+        "--verify-each",
+        nargs="?",
+        const="true",
+        default="true",
+        choices=["true", "false", "1", "0"],
+        help="verify after each pass (default: true)",
+    )
+    for flag, text in _FLAGS.items():
+        parser.add_argument(flag, action="store_true", help=text)
+    group = parser.add_argument_group("passes", "--<pass>[=<options>], in order; see --list-passes")
+    known = {option for action in parser._actions for option in action.option_strings}
+    for argument in arguments:
+        flag = argument.partition("=")[0]
+        name = flag.lstrip("-")
+        if flag.startswith("-") and flag not in known and name and name[0].isalpha():
+            group.add_argument(
+                flag, action=_AppendPass, nargs="?" if "=" in argument else 0, dest="passes"
+            )
+            known.add(flag)
+    parser.set_defaults(passes=[])
+    found = parser.parse_args(arguments)
+    if found.pass_pipeline is not None and found.passes:
+        raise TwofourError("expected --pass-pipeline or single passes, got both")
+    return OptOptions(
+        filename=found.file,
+        output=found.output,
+        pipeline=found.pass_pipeline or f"builtin.module({','.join(found.passes)})",
+        split_input_file=found.split_input_file,
+        verify_diagnostics=found.verify_diagnostics,
+        verify_each=found.verify_each in ("true", "1"),
+        allow_unregistered_dialect=found.allow_unregistered_dialect,
+        print_ir_before_all=found.mlir_print_ir_before_all,
+        print_ir_after_all=found.mlir_print_ir_after_all,
+        print_ir_after_change=found.mlir_print_ir_after_change,
+        print_ir_after_failure=found.mlir_print_ir_after_failure,
+        print_generic=found.mlir_print_op_generic,
+        print_debuginfo=found.mlir_print_debuginfo,
+        timing=found.mlir_timing,
+        list_passes=found.list_passes,
+    )

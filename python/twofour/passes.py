@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a pass is, how its options are read, and where each pass lives.
+
+A pass is a frozen dataclass derived from `ModulePass`: its fields are its options, its docstring is
+its reference page. File `crush.py` holds pass `nm-crush`.
+"""
+
+import dataclasses
+import importlib
+import types
+import typing
+from typing import ClassVar
+
+from twofour.errors import TwofourError
+from twofour.mlir import ir
+from twofour.suggestions import suggest
+
+_MODULES = {
+    "stencil-infer-bounds": "stencil.transforms.infer_bounds:InferBoundsPass",
+    "stencil-extract-weights": "stencil.transforms.extract_weights:ExtractWeightsPass",
+    "stencil-fuse-steps": "stencil.transforms.fuse_steps:FuseStepsPass",
+    "stencil-convert-element-type": (
+        "stencil.transforms.convert_element_type:ConvertElementTypePass"
+    ),
+    "convert-stencil-to-nm": "stencil.transforms.to_nm:ConvertStencilToNmPass",
+    "nm-crush": "nm.transforms.crush:CrushPass",
+    "nm-permute-2to4": "nm.transforms.permute_2to4:Permute2to4Pass",
+    "nm-compress": "nm.transforms.compress:CompressPass",
+    "convert-nm-to-vector": "nm.transforms.to_vector:ConvertNmToVectorPass",
+    "convert-stencil-to-vector": "stencil.transforms.to_vector:ConvertStencilToVectorPass",
+    "convert-stencil-to-loops": "stencil.transforms.to_loops:ConvertStencilToLoopsPass",
+    "stencil-bufferize": "stencil.transforms.bufferize:BufferizePass",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class ModulePass:
+    """Base of the project's passes; `run` changes a module in place."""
+
+    name: ClassVar[str]
+
+    def run(self, module: ir.Operation) -> None:
+        """Raise TwofourError, located at the op, when the module cannot be handled."""
+        raise TypeError(f"pass {type(self).__name__} has no run method")
+
+    def spell(self) -> str:
+        """The pass as it is written in a pipeline, options that differ from their defaults included."""
+        options = [
+            f"{field.name.replace('_', '-')}={_print_value(value)}"
+            for field in dataclasses.fields(self)
+            if (value := getattr(self, field.name)) != field.default
+        ]
+        return f"{self.name}{{{' '.join(options)}}}" if options else self.name
+
+
+def pass_names() -> list[str]:
+    """The names of the project's passes, in the order of the pipeline."""
+    return list(_MODULES)
+
+
+def pass_class(name: str) -> type[ModulePass]:
+    """The class of a pass; raises KeyError when the project has none of that name."""
+    module, _, attribute = _MODULES[name].partition(":")
+    return getattr(importlib.import_module(f"twofour.dialects.{module}"), attribute)
+
+
+def make_pass(name: str, options: str = "") -> ModulePass:
+    """A pass from its name and the text between braces (`tile=4,4 strategy=exact`).
+
+    Raises TwofourError for an option that the pass does not have or a value of the wrong kind.
+    """
+    cls = pass_class(name)
+    hints = typing.get_type_hints(cls)
+    fields = {field.name.replace("_", "-"): field.name for field in dataclasses.fields(cls)}
+    values = {}
+    for item in options.split():
+        key, separator, text = item.partition("=")
+        if key not in fields:
+            raise TwofourError(f"pass '{name}' has no option '{key}'{suggest(key, fields)}")
+        if not separator:
+            raise TwofourError(f"expected '{key}=VALUE' in the options of pass '{name}'")
+        values[fields[key]] = _parse_value(hints[fields[key]], text, f"option '{key}' of '{name}'")
+    return cls(**values)
+
+
+def _parse_value(hint, text: str, what: str):
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return _parse_value(next(a for a in arguments if a is not type(None)), text, what)
+    if origin is typing.Literal:
+        if text not in arguments:
+            raise TwofourError(
+                f"expected one of {', '.join(map(str, arguments))} for {what}, got '{text}'"
+            )
+        return text
+    try:
+        if origin is tuple:
+            return tuple(arguments[0](item) for item in text.split(","))
+        if hint is bool:
+            return {"true": True, "1": True, "false": False, "0": False}[text]
+        return hint(text)
+    except (ValueError, KeyError):
+        kind = f"a list of {arguments[0].__name__}" if origin is tuple else hint.__name__
+        raise TwofourError(f"expected {kind} for {what}, got '{text}'") from None
+
+
+def _print_value(value) -> str:
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a stencil function reads and writes, and how its fields rotate between steps."""
+
+from dataclasses import dataclass, replace
+
+from twofour.dialects.stencil.box import Box
+from twofour.dialects.stencil.traversal import functions, nested_ops
+from twofour.dialects.stencil.types import FieldType
+from twofour.errors import SourceLocation, TwofourError
+from twofour.frontend.source import op_location
+from twofour.mlir import ir
+from twofour.mlir_support import defining_op, error_at, int_tuple
+
+ROTATION_ATTRIBUTE = "stencil.rotation"
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of a stencil function.
+
+    `element` is the spelling of its element type; `box` its bounds, None for scalars; `interior` the
+    box that the function stores to, None where it stores nothing.
+    """
+
+    index: int
+    element: str
+    box: Box | None
+    loaded: bool = False
+    interior: Box | None = None
+
+    @property
+    def is_field(self) -> bool:
+        return self.box is not None
+
+    @property
+    def stored(self) -> bool:
+        return self.interior is not None
+
+
+@dataclass(frozen=True)
+class Program:
+    """A function that advances fields by one call.
+
+    After a call, argument i takes over the buffer that argument rotation[i] held.
+    """
+
+    name: str
+    arguments: tuple[Argument, ...]
+    rotation: tuple[int, ...]
+    results: int
+    time_loop: SourceLocation | None
+
+    @property
+    def fields(self) -> list[Argument]:
+        return [a for a in self.arguments if a.is_field]
+
+    @property
+    def inputs(self) -> list[Argument]:
+        """The fields whose values the program needs."""
+        return [a for a in self.fields if a.loaded]
+
+    @property
+    def outputs(self) -> list[Argument]:
+        return [a for a in self.fields if a.stored]
+
+    def successor(self, index: int) -> int:
+        """The argument that takes over the buffer of argument `index` after a call."""
+        return self.rotation.index(index)
+
+    def evolving_interior(self, argument: Argument) -> Box | None:
+        """The box that steps update in a field, following the rotation; None where nothing does."""
+        index = argument.index
+        for _ in self.rotation:
+            if self.arguments[index].stored:
+                return self.arguments[index].interior
+            index = self.rotation[index]
+        return None
+
+
+def select_function(module: ir.Module, name: str | None, filename: str):
+    """The function to run: the one of that name, or the only one that has a body.
+
+    Raises TwofourError when there is none, or several and no name.
+    """
+    found = {f.attributes["sym_name"].value: f for f in functions(module.operation)}
+    location = op_location(module, filename)
+    if name is not None:
+        if name not in found:
+            raise TwofourError(f"expected a function @{name}, got {_names(found)}", location)
+        return found[name]
+    if len(found) != 1:
+        raise TwofourError(f"expected one function, got {_names(found)}; name one", location)
+    return next(iter(found.values()))
+
+
+def _names(found) -> str:
+    return ", ".join(f"@{name}" for name in found) or "none"
+
+
+def describe(function, filename: str) -> Program:
+    """Read a function whose temps have bounds (after stencil-infer-bounds).
+
+    Raises TwofourError for arguments that are no fields, memrefs or numbers, for fields without
+    bounds, and for a rotation that does not fit the arguments.
+    """
+    values = list(function.regions[0].blocks[0].arguments)
+    arguments = [_argument(function, index, value) for index, value in enumerate(values)]
+    roots = _Roots(values)
+    for op in nested_ops(function, "stencil.load"):
+        for index in roots.of(op.operands[0]):
+            arguments[index] = replace(arguments[index], loaded=True)
+    for op in nested_ops(function, "stencil.store"):
+        for index in roots.of(op.operands[1]):
+            interior = op.bounds.box.union(arguments[index].interior)
+            arguments[index] = replace(arguments[index], interior=interior)
+    for op in nested_ops(function, "stencil.external_store"):
+        for index in roots.of(op.operands[1]):
+            arguments[index] = replace(arguments[index], interior=arguments[index].box)
+    loops = nested_ops(function, "scf.for", "scf.while", "scf.forall", "scf.parallel")
+    return Program(
+        name=function.attributes["sym_name"].value,
+        arguments=tuple(arguments),
+        rotation=_rotation(function, arguments, bool(loops)),
+        results=len(function.type.results),
+        time_loop=next((op_location(op, filename) for op in loops if _carries_fields(op)), None),
+    )
+
+
+def _carries_fields(loop) -> bool:
+    return bool(nested_ops(loop, "stencil.store"))
+
+
+def _argument(function, index: int, value: ir.Value) -> Argument:
+    kind = value.type
+    if isinstance(kind, FieldType | ir.MemRefType):
+        element = kind.element_type
+        box = kind.box if isinstance(kind, FieldType) else None
+        for use in value.uses:
+            if box is None and use.owner.operation.name in (
+                "stencil.cast",
+                "stencil.external_load",
+            ):
+                box = use.owner.operation.results[0].type.box
+        if box is None and isinstance(kind, ir.MemRefType) and kind.has_static_shape:
+            box = Box((0,) * kind.rank, tuple(kind.shape))
+        if box is None:
+            raise error_at(function, f"expected known bounds for argument {index}, got {kind}")
+        return Argument(index, str(element), box)
+    if isinstance(kind, ir.FloatType | ir.IntegerType | ir.IndexType):
+        return Argument(index, str(kind), None)
+    raise error_at(
+        function, f"expected fields, memrefs or numbers as arguments, got {kind} for {index}"
+    )
+
+
+class _Roots:
+    """Which arguments a field value may be, through casts and the arguments of loops."""
+
+    def __init__(self, arguments: list[ir.Value]):
+        self.arguments = {value: index for index, value in enumerate(arguments)}
+
+    def of(self, value: ir.Value, seen: frozenset = frozenset()) -> set[int]:
+        if value in self.arguments:
+            return {self.arguments[value]}
+        if value in seen:
+            return set()
+        seen = seen | {value}
+        owner = defining_op(value)
+        if owner is None:
+            block = value.owner
+            loop = block.owner
+            if loop.operation.name != "scf.for":
+                return set()
+            position = list(block.arguments).index(value) - 1
+            terminator = list(block.operations)[-1]
+            carried = [loop.operands[3 + position], terminator.operands[position]]
+        elif owner.name in ("stencil.cast", "stencil.external_load"):
+            carried = [owner.operands[0]]
+        elif owner.name == "scf.for":
+            position = list(owner.results).index(value)
+            terminator = list(owner.regions[0].blocks[0].operations)[-1]
+            carried = [owner.operands[3 + position], terminator.operands[position]]
+        else:
+            return set()
+        return set().union(*(self.of(v, seen) for v in carried))
+
+
+def _rotation(function, arguments: list[Argument], loops: bool) -> tuple[int, ...]:
+    count = len(arguments)
+    if ROTATION_ATTRIBUTE in function.attributes:
+        rotation = int_tuple(function.attributes[ROTATION_ATTRIBUTE], ROTATION_ATTRIBUTE)
+        if sorted(rotation) != list(range(count)):
+            raise error_at(
+                function,
+                f"expected {ROTATION_ATTRIBUTE} to permute {count} arguments, got {list(rotation)}",
+            )
+        for index, source in enumerate(rotation):
+            if _shape(arguments[index]) != _shape(arguments[source]):
+                raise error_at(
+                    function,
+                    f"expected arguments {index} and {source} of one type for the rotation",
+                )
+        return rotation
+    rotation = list(range(count))
+    inputs = [a for a in arguments if a.loaded and not a.stored]
+    outputs = [a for a in arguments if a.stored and not a.loaded]
+    for source, target in zip(inputs, outputs, strict=False):
+        if _shape(source) == _shape(target) and not loops:
+            rotation[source.index], rotation[target.index] = target.index, source.index
+    return tuple(rotation)
+
+
+def _shape(argument: Argument):
+    return argument.element, argument.box

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Time stepping of programs over several fields, each with its halo in its own array."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from twofour.errors import TwofourError
+from twofour.runtime.boundary import AxisBoundary, HaloRefresh
+from twofour.runtime.dtypes import ElementType, check_array, storage_view
+from twofour.runtime.stepping import PROGRESS_INTERVAL, check_steps
+
+
+@dataclass(frozen=True)
+class FieldSpec:
+    """A field argument of a program: an array of `shape`, halo included.
+
+    `position` is its place among all arguments. `loaded` fields need values, `stored` ones are
+    results. `interior` (lower and upper index tuples) is the box that the program updates in it
+    sooner or later, None where it stays as it is.
+    """
+
+    position: int
+    element: ElementType
+    shape: tuple[int, ...]
+    loaded: bool
+    stored: bool
+    interior: tuple[tuple[int, ...], tuple[int, ...]] | None
+
+
+class FieldStepper:
+    """Advances fields by calls of a program.
+
+    `call(arguments)` runs the program once on all arguments, in place. After a call, argument i
+    takes over the buffer of argument rotation[i]. Before each call the halo of every loaded field
+    that the program updates is refreshed, axis by axis, from its interior; axes with boundary
+    `fixed` never. `boundary` holds one entry an axis.
+    """
+
+    def __init__(
+        self,
+        fields: Sequence[FieldSpec],
+        rotation: Sequence[int],
+        call: Callable[[Sequence], None],
+        boundary: Sequence[AxisBoundary],
+    ):
+        self.fields = tuple(fields)
+        self.rotation = tuple(rotation)
+        self._call = call
+        self._refresh = {}
+        for field in self.fields:
+            if field.interior is not None and len(field.shape) == len(boundary):
+                refresh = HaloRefresh(field.shape, field.interior, boundary, field.element)
+                if not refresh.empty:
+                    self._refresh[field.position] = refresh
+
+    def advance(
+        self,
+        inputs: Sequence[np.ndarray],
+        steps: int,
+        scalars: Sequence[float | int] = (),
+        progress: Callable[[int, int], None] | None = None,
+    ) -> list[np.ndarray]:
+        """Return the stored fields after `steps` calls, as new arrays in the order of arguments.
+
+        `inputs` are the loaded fields in order; they are not modified. A field that is only
+        stored starts as a copy of the field that takes over its buffer, so that halos keep their
+        values, or as zeros. `scalars` are the arguments that are numbers, in order. Raises
+        TwofourError for unfit arrays, and for several steps of a program whose results do not
+        become its inputs.
+        """
+        steps = check_steps(steps)
+        loaded = [field for field in self.fields if field.loaded]
+        if len(inputs) != len(loaded):
+            raise TwofourError(f"expected {len(loaded)} input fields, got {len(inputs)}")
+        for number, (array, field) in enumerate(zip(inputs, loaded, strict=True)):
+            check_array(array, field.element, shape=field.shape, what=f"input {number}")
+        if steps > 1 and loaded and not self._feeds_back():
+            raise TwofourError(
+                f"expected outputs of the type of inputs to run {steps} steps, got a program whose "
+                "results do not become its inputs"
+            )
+        arguments = self._start(inputs, loaded, scalars)
+        reported = time.monotonic()
+        for done in range(steps):
+            if done:
+                arguments = [arguments[source] for source in self.rotation]
+            for position, refresh in self._refresh.items():
+                if self._field(position).loaded:
+                    refresh(arguments[position])
+            self._call(arguments)
+            if progress is not None and time.monotonic() - reported >= PROGRESS_INTERVAL:
+                progress(done + 1, steps)
+                reported = time.monotonic()
+        if progress is not None:
+            progress(steps, steps)
+        return self._results(arguments, inputs, loaded, steps)
+
+    def _feeds_back(self) -> bool:
+        moved = any(source != i for i, source in enumerate(self.rotation))
+        return moved or any(field.loaded and field.stored for field in self.fields)
+
+    def _field(self, position: int) -> FieldSpec:
+        return next(field for field in self.fields if field.position == position)
+
+    def _start(self, inputs, loaded, scalars) -> list:
+        """The first arguments: private buffers for fields, then numbers where they stand."""
+        arguments: list = [None] * len(self.rotation)
+        for array, field in zip(inputs, loaded, strict=True):
+            stored = storage_view(np.ascontiguousarray(array), field.element)
+            arguments[field.position] = np.array(stored, order="C", subok=False)
+        for field in self.fields:
+            if not field.loaded:
+                heir = arguments[self.rotation.index(field.position)]
+                arguments[field.position] = (
+                    heir.copy()
+                    if heir is not None
+                    else np.zeros(field.shape, field.element.storage)
+                )
+        numbers = iter(scalars)
+        expected = sum(argument is None for argument in arguments)
+        if len(scalars) != expected:
+            raise TwofourError(f"expected {expected} scalar arguments, got {len(scalars)}")
+        return [next(numbers) if argument is None else argument for argument in arguments]
+
+    def _results(self, arguments, inputs, loaded, steps: int) -> list[np.ndarray]:
+        results = []
+        for field in self.fields:
+            if field.stored:
+                array = arguments[field.position]
+                if steps and field.position in self._refresh:
+                    self._refresh[field.position](array)
+                like = next((a for a, f in zip(inputs, loaded, strict=True)
+                             if f.element == field.element), None)  # fmt: skip
+                results.append(array if like is None else array.view(like.dtype))
+        return results

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Launch plans: a program's sweeps one after another, each over views of its buffers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from twofour.runtime.native import BoundKernel, NativeKernel
+from twofour.runtime.threads import parallel_run
+
+
+@dataclass(frozen=True)
+class View:
+    """A box of a buffer: buffers are numbered, arguments first, then workspaces."""
+
+    buffer: int
+    slices: tuple[slice, ...]
+
+    def of(self, buffers: Sequence[np.ndarray]) -> np.ndarray:
+        return buffers[self.buffer][self.slices]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One sweep over the whole of its output views."""
+
+    kernel: NativeKernel
+    inputs: tuple[View, ...]
+    outputs: tuple[View, ...]
+
+
+class Plan:
+    """What one call of a program does: `workspaces` are the (shape, dtype) of its own buffers."""
+
+    def __init__(
+        self,
+        launches: Sequence[Launch],
+        workspaces: Sequence[tuple[tuple[int, ...], np.dtype]],
+        threads: int,
+    ):
+        self.launches = tuple(launches)
+        self.threads = threads
+        self._workspaces = [np.empty(shape, dtype) for shape, dtype in workspaces]
+        self._bound: dict[tuple[int, ...], list[tuple[BoundKernel, int, int]]] = {}
+
+    def __call__(self, arguments: Sequence[np.ndarray]) -> None:
+        """Run every sweep, in order, on these argument buffers (written in place)."""
+        key = tuple(map(id, arguments))
+        if key not in self._bound:
+            if len(self._bound) > 16:
+                self._bound.clear()
+            self._bound[key] = self._bind([*arguments, *self._workspaces])
+        for bound, extent, points in self._bound[key]:
+            parallel_run(bound, extent, self.threads, points)
+
+    def _bind(self, buffers: Sequence[np.ndarray]) -> list[tuple[BoundKernel, int, int]]:
+        calls = []
+        for launch in self.launches:
+            outputs = [view.of(buffers) for view in launch.outputs]
+            bound = launch.kernel.bind([view.of(buffers) for view in launch.inputs], outputs)
+            calls.append((bound, outputs[0].shape[0], outputs[0].size))
+        return calls

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Storage and accumulation types in generated CPU code: constants, widening, narrowing."""
+
+from dataclasses import dataclass, field
+
+from twofour.mlir import arith, ir, vector
+
+VECTOR_BYTES = 64
+
+
+@dataclass
+class ElementCode:
+    """Code for elements of one storage type, summed up in f64 (for f64) or f32 (for the rest).
+
+    `lanes` is the number of elements a vector holds: 64 bytes of the accumulation type.
+    """
+
+    storage: ir.Type
+    accumulation: ir.Type = field(init=False)
+    lanes: int = field(init=False)
+
+    def __post_init__(self):
+        is_double = isinstance(self.storage, ir.F64Type)
+        self.accumulation = self.storage if is_double else ir.F32Type.get()
+        self.lanes = VECTOR_BYTES // (8 if is_double else 4)
+
+    def shaped(self, element: ir.Type, lanes: int) -> ir.Type:
+        """`element` itself for one lane, otherwise a vector of it."""
+        return element if lanes == 1 else ir.VectorType.get([lanes], element)
+
+    def constant(self, value: float, lanes: int) -> ir.Value:
+        """A number of the accumulation type in every lane."""
+        scalar = ir.FloatAttr.get(self.accumulation, value)
+        kind = self.shaped(self.accumulation, lanes)
+        attribute = scalar if lanes == 1 else ir.DenseElementsAttr.get_splat(kind, scalar)
+        return arith.ConstantOp(kind, attribute).result
+
+    def zero(self, lanes: int) -> ir.Value:
+        """A vector of zeros of the storage type."""
+        kind = self.shaped(self.storage, lanes)
+        scalar = ir.FloatAttr.get(self.storage, 0.0)
+        return arith.ConstantOp(kind, ir.DenseElementsAttr.get_splat(kind, scalar)).result
+
+    def widen(self, value: ir.Value, lanes: int) -> ir.Value:
+        """A stored value in the accumulation type, exactly."""
+        if self.storage == self.accumulation:
+            return value
+        return arith.extf(self.shaped(self.accumulation, lanes), value)
+
+    def narrow(self, value: ir.Value, lanes: int) -> ir.Value:
+        """A sum in the storage type, rounded to nearest even."""
+        if self.storage == self.accumulation:
+            return value
+        if isinstance(self.storage, ir.BF16Type):
+            return self._narrow_bf16(value, lanes)
+        return arith.truncf(self.shaped(self.storage, lanes), value)
+
+    def _narrow_bf16(self, value: ir.Value, lanes: int) -> ir.Value:
+        # In integers: the hardware's conversion flushes denormals, and libraries for it may lack.
+        i32, i16 = ir.IntegerType.get_signless(32), ir.IntegerType.get_signless(16)
+        words = self.shaped(i32, lanes)
+
+        def number(n: int) -> ir.Value:
+            scalar = ir.IntegerAttr.get(i32, n)
+            attribute = scalar if lanes == 1 else ir.DenseElementsAttr.get_splat(words, scalar)
+            return arith.ConstantOp(words, attribute).result
+
+        bits = self._bitcast(words, value, lanes)
+        upper = arith.shrui(bits, number(16))
+        tie = arith.andi(upper, number(1))
+        rounded = arith.shrui(arith.addi(arith.addi(bits, number(0x7FFF)), tie), number(16))
+        is_nan = arith.cmpf(arith.CmpFPredicate.UNO, value, value)
+        quiet = arith.ori(upper, number(0x40))
+        half = arith.trunci(self.shaped(i16, lanes), arith.select(is_nan, quiet, rounded))
+        return self._bitcast(self.shaped(self.storage, lanes), half, lanes)
+
+    @staticmethod
+    def _bitcast(kind: ir.Type, value: ir.Value, lanes: int) -> ir.Value:
+        return arith.bitcast(kind, value) if lanes == 1 else vector.bitcast(kind, value)

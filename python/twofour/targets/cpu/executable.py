@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiled CPU programs, ready to run on NumPy arrays."""
+
+import ctypes
+from collections.abc import Callable, Sequence
+
+from twofour.compiler import CompiledCpu, LinearSweep
+from twofour.errors import TwofourError
+from twofour.mlir import ir
+from twofour.program import Argument, Program, select_function
+from twofour.runtime import (
+    AxisBoundary,
+    FieldSpec,
+    FieldStepper,
+    Launch,
+    LinearKernel,
+    LinearStepper,
+    NativeFunction,
+    NativeKernel,
+    Plan,
+    element_type,
+    field_element_type,
+    resolve_threads,
+)
+from twofour.targets.cpu.jit import CompiledModule, lower_to_llvm
+from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
+from twofour.targets.cpu.plan import CallSequence, read_calls
+
+_SCALAR_TYPES = {
+    "f64": ctypes.c_double,
+    "f32": ctypes.c_float,
+    "index": ctypes.c_int64,
+    "i64": ctypes.c_int64,
+    "i32": ctypes.c_int32,
+    "i16": ctypes.c_int16,
+    "i8": ctypes.c_int8,
+    "i1": ctypes.c_bool,
+}
+
+
+class CpuExecutable:
+    """Machine code of a compiled program.
+
+    Programs that are one linear step run by `linear_stepper`, on arrays of any extents; all others
+    by `field_stepper`, on arrays of the extents of their fields.
+    """
+
+    def __init__(self, compiled: CompiledCpu):
+        self.compiled = compiled
+        with compiled.module.context, ir.Location.unknown():
+            name = compiled.program.name
+            kernel_inputs = _kernel_inputs(compiled.module)
+            main = select_function(compiled.module, name, compiled.filename)
+            self._calls: CallSequence | None = read_calls(main, kernel_inputs)
+            self._kernel_inputs = kernel_inputs
+            lower_to_llvm(compiled.module, compiled.filename)
+            self._code = CompiledModule(compiled.module)
+
+    @property
+    def is_linear(self) -> bool:
+        return self.compiled.single is not None
+
+    def _kernel(self, name: str, rank: int, outputs: int = 1) -> NativeKernel:
+        inputs = self._kernel_inputs[name]
+        return NativeKernel(name, self._code.address(name), rank, inputs, outputs, self._code)
+
+    def _linear_kernel(self, sweep: LinearSweep | None) -> LinearKernel | None:
+        if sweep is None:
+            return None
+        columns = list(zip(*sweep.offsets, strict=True))
+        return LinearKernel(
+            self._kernel(sweep.kernel, len(columns)),
+            tuple(-min(column) for column in columns),
+            tuple(max(column) for column in columns),
+            sweep.steps,
+        )
+
+    def linear_stepper(
+        self,
+        boundary: Sequence[AxisBoundary],
+        threads: int | None = None,
+        interior: tuple[Sequence[int], Sequence[int]] | None = None,
+    ) -> LinearStepper:
+        """A stepper for arrays that are the domain, or hold it and its halo (`interior`)."""
+        return LinearStepper(
+            self._linear_kernel(self.compiled.single),
+            element_type(self.compiled.element),
+            boundary,
+            fused=self._linear_kernel(self.compiled.fused),
+            threads=threads,
+            interior=interior,
+        )
+
+    def field_stepper(
+        self, boundary: Sequence[AxisBoundary], threads: int | None = None
+    ) -> FieldStepper:
+        """A stepper for the program's fields; raises TwofourError for a boundary it cannot keep."""
+        program = self.compiled.program
+        loop = program.time_loop
+        if loop is not None and any(entry.mode != "fixed" for entry in boundary):
+            raise TwofourError(
+                "expected boundary 'fixed' for a program with a time loop of its own: halos can be "
+                "refreshed between calls only",
+                loop,
+            )
+        call = self._call(resolve_threads(threads))
+        fields = [_field_spec(program, argument) for argument in program.fields]
+        return FieldStepper(fields, program.rotation, call, boundary)
+
+    def _call(self, threads: int) -> Callable[[Sequence], None]:
+        program = self.compiled.program
+        if self._calls is not None:
+            return Plan(
+                [
+                    Launch(
+                        self._kernel(call.name, call.rank, len(call.outputs)),
+                        call.inputs,
+                        call.outputs,
+                    )
+                    for call in self._calls.calls
+                ],
+                self._calls.workspaces,
+                threads,
+            )
+        scalars = [None if a.is_field else _SCALAR_TYPES.get(a.element) for a in program.arguments]
+        for argument, kind in zip(program.arguments, scalars, strict=True):
+            if not argument.is_field and kind is None:
+                raise TwofourError(
+                    f"expected scalars of f64, f32 or integers, got {argument.element}"
+                )
+        address = self._code.address(program.name)
+        return NativeFunction(program.name, address, scalars, program.results, self._code)
+
+
+def _kernel_inputs(module: ir.Module) -> dict[str, int]:
+    """The number of inputs of every kernel in a bufferized module."""
+    return {
+        op.attributes["sym_name"].value: op.attributes[INPUTS_ATTRIBUTE].value
+        for op in module.body.operations
+        if INPUTS_ATTRIBUTE in op.attributes
+    }
+
+
+def _field_spec(program: Program, argument: Argument) -> FieldSpec:
+    box, interior = argument.box, program.evolving_interior(argument)
+    relative = None
+    if interior is not None:
+        relative = tuple(
+            tuple(c - lo for c, lo in zip(corner, box.lower, strict=True))
+            for corner in (interior.lower, interior.upper)
+        )
+    return FieldSpec(
+        argument.index,
+        field_element_type(argument.element),
+        box.extents,
+        argument.loaded,
+        argument.stored,
+        relative,
+    )

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From MLIR's vector, scf and memref dialects to machine code in this process."""
+
+import ctypes
+
+from twofour.mlir import execution_engine, ir
+from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
+
+# The order matters: vector ops of rank 1 go straight to LLVM, memrefs are finalised last.
+LLVM_PIPELINE = (
+    "convert-scf-to-cf",
+    "expand-strided-metadata",
+    "lower-affine",
+    "convert-vector-to-llvm",
+    "convert-math-to-llvm",
+    "convert-index-to-llvm",
+    "convert-arith-to-llvm",
+    "finalize-memref-to-llvm",
+    "convert-func-to-llvm",
+    "convert-cf-to-llvm",
+    "reconcile-unrealized-casts",
+)
+
+
+def lower_to_llvm(module: ir.Module, filename: str = "-") -> None:
+    """Run the upstream passes that end in the LLVM dialect, in place."""
+    elements = [PassElement(text, None) for text in LLVM_PIPELINE]
+    run_pipeline(module, elements, PipelineOptions(filename=filename, verify=False))
+
+
+class CompiledModule:
+    """Machine code of a module in the LLVM dialect; it lives as long as this object."""
+
+    def __init__(self, module: ir.Module, optimize: int = 3):
+        names = _add_address_functions(module)
+        self._engine = execution_engine.ExecutionEngine(module, opt_level=optimize)
+        self._addresses = {name: self._look_up(name) for name in names}
+
+    def address(self, name: str) -> int:
+        """The address of the C interface of a function; raises KeyError when there is none."""
+        return self._addresses[name]
+
+    def _look_up(self, name: str) -> int:
+        # The engine only hands out wrappers that take packed arguments: here, where to put the
+        # address.
+        wrapper = self._engine.raw_lookup(f"{name}{_ADDRESS_SUFFIX}")
+        address = ctypes.c_void_p()
+        packed = (ctypes.c_void_p * 1)(ctypes.addressof(address))
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(wrapper)(ctypes.addressof(packed))
+        return address.value
+
+
+_C_INTERFACE, _ADDRESS_SUFFIX = "_mlir_ciface_", "_address"
+
+
+def _add_address_functions(module: ir.Module) -> list[str]:
+    """For every function with a C interface, add one that returns its address; returns the names."""
+    names = [
+        name.removeprefix(_C_INTERFACE)
+        for op in module.body.operations
+        if op.operation.name == "llvm.func"
+        and (name := op.attributes["sym_name"].value).startswith(_C_INTERFACE)
+    ]
+    with module.context, ir.Location.unknown():
+        for name in names:
+            getter = ir.Module.parse(
+                f"llvm.func @{_C_INTERFACE}{name}() "
+                f"llvm.func @{name}{_ADDRESS_SUFFIX}() -> !llvm.ptr {{"
+                f"  %0 = llvm.mlir.addressof @{_C_INTERFACE}{name} : !llvm.ptr"
+                "  llvm.return %0 : !llvm.ptr }"
+            )
+            module.body.append(list(getter.body.operations)[1])
+    return names
