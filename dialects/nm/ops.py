@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Operations of the nm dialect: stencils as small constant matrices (SparStencil, sections 3.1-3.2).
+"""Operations of the nm dialect: stencils as small constant matrices.
+
+See SparStencil, sections 3.1 and 3.2.
 
 A patch operator computes out[n*tile + o_m] = sum_k A[m,k] * in[n*tile + p_k] for every tile n. Each
 op also carries the stencil that it must compute, and its verifier proves in exact arithmetic that
 (A, o, p) still computes it: a pass that breaks the layout cannot produce valid IR.
 """
 
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,9 @@ from twofour.mlir_support import (
     int_tuple,
     verifier,
 )
+
+# What nm-permute-2to4 found, on the ops that it and nm-compress build.
+PERMUTATION_ATTRIBUTE = "permutation"
 
 
 class NM(ext.Dialect, name="nm"):
@@ -182,23 +186,3 @@ class SparsePatchMatmulOp(NM.Operation, name="sparse_patch_matmul", traits=[ext.
         failure = check_metadata(metadata)
         expect(failure is None, failure or "")
         _check_patch(op, decompress(values, metadata), 2 * values.shape[1])
-
-
-LINEAR_OPS: Sequence[str] = ("nm.patch_matmul", "nm.sparse_patch_matmul")
-
-
-def is_patch_op(op) -> bool:
-    return op.operation.name in LINEAR_OPS
-
-
-def patch_ops(module: ir.Operation) -> Iterable:
-    """Every op of this dialect in a module, in order."""
-    found = []
-
-    def visit(op):
-        if is_patch_op(op):
-            found.append(op.opview)
-        return ir.WalkResult.ADVANCE
-
-    module.walk(visit)
-    return found

@@ -43,7 +43,7 @@ def _covers(outer: Box | None, inner: Box | None, what: str) -> None:
 
 
 class LoadOp(Stencil.Operation, name="load"):
-    """The value that a field holds now, on the bounds of the temp; later stores do not change it."""
+    """The value that a field holds now, on the bounds of the temp; later stores leave it alone."""
 
     field: ext.Operand[FieldType]
     result: ext.Result[TempType]
@@ -358,7 +358,7 @@ def check_linear_op(op) -> tuple[np.ndarray, np.ndarray]:
 
 
 class WeightedSumOp(Stencil.Operation, name="weighted_sum", traits=[ext.Pure]):
-    """A linear stencil: result[x] = sum_i weights[i] * source[x + offsets[i]] + addend[x] + constant.
+    """result[x] = sum_i weights[i] * source[x + offsets[i]] + addend[x] + constant.
 
     `addend` and `constant` may be absent. Offsets are distinct, slowest axis first. The sum is
     formed in f64 for f64 elements and in f32 for f32, f16 and bf16, from the first term to the
@@ -398,7 +398,7 @@ class WeightedSumOp(Stencil.Operation, name="weighted_sum", traits=[ext.Pure]):
 
 
 def linear_attributes(offsets, weights, constant: float = 0.0) -> dict[str, ir.Attribute]:
-    """The attributes that every linear op has: `offsets`, `weights` and a `constant` that is not 0."""
+    """The attributes of every linear op: `offsets`, `weights`, and `constant` unless it is 0."""
     attributes = {
         "offsets": index_rows(offsets),
         "weights": ir.DenseF64ArrayAttr.get([float(w) for w in weights]),

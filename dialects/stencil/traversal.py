@@ -41,7 +41,7 @@ def accesses(apply: ApplyOp) -> list[AccessOp]:
 
 
 def captured_values(apply: ApplyOp) -> list[ir.Value]:
-    """Values from outside that the region of an apply uses, each once, in the order of first use."""
+    """Values from outside that an apply uses, each once, in the order of first use."""
     captured: dict[ir.Value, None] = {}
     for op in nested_ops(apply):
         for operand in op.operands:

@@ -13,7 +13,7 @@ class Stencil(ext.Dialect, name="stencil"):
 
 
 class BoundsAttr(Stencil.Attribute, name="bounds"):
-    """Half-open bounds, lower then upper, one integer an axis: `#stencil.bounds<[0, 0], [64, 64]>`."""
+    """Half-open bounds, one integer an axis: `#stencil.bounds<[0, 0], [64, 64]>`."""
 
     lb: ir.ArrayAttr
     ub: ir.ArrayAttr

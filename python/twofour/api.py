@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from twofour.compiler import CompileOptions, compile_cpu
+from twofour.compiler import CompiledCpu, CompileOptions, compile_cpu
 from twofour.errors import SourceLocation, TwofourError
 from twofour.explain import explain
 from twofour.kernels import Kernel, built_in_kernels
@@ -43,8 +43,9 @@ def stencil(
     """
     kernel = _kernel_from_weights(weights)
     element_type(dtype)
+    parse_boundary(boundary, kernel.rank)
     options = CompileOptions(target, schedule, dtype, fuse_steps)
-    return Stencil(kernel, options, boundary, threads)
+    return Stencil(kernel, compile_cpu(kernel, options), boundary, threads)
 
 
 def compile(  # noqa: A001 - the contract's spelling
@@ -64,14 +65,38 @@ def compile(  # noqa: A001 - the contract's spelling
     `dtype` changes the program's element type (kernels: f32 unless given). Raises TwofourError for
     anything wrong with the source or the options.
     """
+    found, compiled = compile_source(
+        source,
+        target=target,
+        dtype=dtype,
+        schedule=schedule,
+        fuse_steps=fuse_steps,
+        function=function,
+    )
+    if isinstance(found, Kernel):
+        return Stencil(found, compiled, boundary, threads)
+    return FieldProgram(found, compiled, boundary, threads)
+
+
+def compile_source(
+    source: str | os.PathLike,
+    *,
+    target: str = "cpu",
+    dtype: str | None = None,
+    schedule: str = "auto",
+    fuse_steps: int = 1,
+    function: str | None = None,
+) -> tuple[Kernel | str, CompiledCpu]:
+    """A file or kernel and what the compiler made of it, not yet machine code."""
     if dtype is not None:
         element_type(dtype)
     found = find_source(source)
     if isinstance(found, Kernel):
-        options = CompileOptions(target, schedule, dtype or "f32", fuse_steps)
-        return Stencil(found, options, boundary, threads)
+        if function is not None:
+            raise TwofourError(f"expected --function with a file only, got kernel '{found.name}'")
+        dtype = dtype or "f32"
     options = CompileOptions(target, schedule, dtype, fuse_steps, function)
-    return FieldProgram(found, options, boundary, threads)
+    return found, compile_cpu(found, options)
 
 
 def find_source(source: str | os.PathLike) -> Kernel | str:
@@ -120,15 +145,15 @@ class Stencil:
     `step(u, steps=100)` returns a new array of the kind, shape and dtype of `u`.
     """
 
-    def __init__(self, kernel: Kernel, options: CompileOptions, boundary, threads: int | None):
-        self._kernel, self._options = kernel, options
+    def __init__(self, kernel: Kernel, compiled: CompiledCpu, boundary, threads: int | None):
+        self._kernel, self._compiled = kernel, compiled
         self._boundary = parse_boundary(boundary, kernel.rank)
         self.threads = resolve_threads(threads)
         self.name, self.rank = kernel.name, kernel.rank
-        self.element_type = element_type(options.dtype)
-        self._executable = CpuExecutable(compile_cpu(kernel, options))
-        self.schedule = options.chosen_schedule
-        self._stepper = self._executable.linear_stepper(self._boundary, self.threads)
+        self.element_type = element_type(compiled.element)
+        self.schedule = compiled.schedule
+        executable = CpuExecutable(compiled)
+        self._stepper = executable.linear_stepper(self._boundary, self.threads)
 
     def __call__(self, u: np.ndarray, steps: int = 1, *, progress=None) -> np.ndarray:
         """Advance `u` by `steps` steps; raises TwofourError for an array that does not fit."""
@@ -146,7 +171,7 @@ class Stencil:
 
     def explain(self) -> dict:
         """Every choice made, as `twofour explain --json` prints it."""
-        return explain(self._kernel, self._options)
+        return explain(self._compiled, self.name)
 
 
 class FieldProgram:
@@ -155,17 +180,16 @@ class FieldProgram:
     `inputs` and `outputs` describe its fields.
     """
 
-    def __init__(self, path: str, options: CompileOptions, boundary, threads: int | None):
-        self._path, self._options = path, options
+    def __init__(self, path: str, compiled: CompiledCpu, boundary, threads: int | None):
+        self._path, self._compiled = path, compiled
         self.threads = resolve_threads(threads)
-        compiled = compile_cpu(path, options)
         program = compiled.program
         if not program.fields:
             raise TwofourError("expected a function with fields", SourceLocation(path))
         self.name = program.name
         self.rank = program.fields[0].box.rank
         self.element_type = field_element_type(compiled.element)
-        self.schedule = "loops" if compiled.left else options.chosen_schedule
+        self.schedule = compiled.schedule
         executable = CpuExecutable(compiled)
         self._fields = executable.field_stepper(
             parse_boundary(boundary, max(field.box.rank for field in program.fields)), self.threads
@@ -205,4 +229,4 @@ class FieldProgram:
 
     def explain(self) -> dict:
         """Every choice made, as `twofour explain --json` prints it."""
-        return explain(self._path, self._options)
+        return explain(self._compiled, self._path)

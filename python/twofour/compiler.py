@@ -8,11 +8,13 @@ and not a second opinion.
 from dataclasses import dataclass
 
 from twofour.context import make_context
+from twofour.dialects.nm.ops import PERMUTATION_ATTRIBUTE, SparsePatchMatmulOp
 from twofour.dialects.nm.transforms.compress import CompressPass
 from twofour.dialects.nm.transforms.crush import CrushPass
 from twofour.dialects.nm.transforms.permute_2to4 import Permute2to4Pass
 from twofour.dialects.nm.transforms.to_vector import ConvertNmToVectorPass
 from twofour.dialects.stencil.ops import linear_terms
+from twofour.dialects.stencil.sweep import enclosing_function
 from twofour.dialects.stencil.transforms.bufferize import BufferizePass
 from twofour.dialects.stencil.transforms.convert_element_type import ConvertElementTypePass
 from twofour.dialects.stencil.transforms.extract_weights import (
@@ -30,11 +32,12 @@ from twofour.dialects.stencil.transforms.infer_bounds import InferBoundsPass
 from twofour.dialects.stencil.transforms.to_loops import ConvertStencilToLoopsPass
 from twofour.dialects.stencil.transforms.to_nm import ConvertStencilToNmPass
 from twofour.dialects.stencil.transforms.to_vector import ConvertStencilToVectorPass
-from twofour.dialects.stencil.traversal import functions
+from twofour.dialects.stencil.traversal import functions, nested_ops
 from twofour.errors import TwofourError
 from twofour.frontend.source import op_location, parse_module, read_text
 from twofour.frontend.weights import kernel_module
 from twofour.kernels import Kernel
+from twofour.layout.search import mma_per_128_outputs
 from twofour.mlir import ir
 from twofour.passes import ModulePass
 from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
@@ -89,13 +92,35 @@ class LinearSweep:
     steps: int
 
 
+@dataclass(frozen=True)
+class SparseLayout:
+    """The 2:4 operator of one sweep.
+
+    `columns` counts the distinct inputs of a tile, `k` the columns after padding, `density` the
+    share of A (rows x k) that is not zero.
+    """
+
+    function: str
+    tile: tuple[int, ...]
+    rows: int
+    columns: int
+    k: int
+    k_lower_bound: int
+    padding_columns: int
+    fragment: int
+    strategy: str
+    proven: bool
+    mma_per_128_outputs: float
+    density: float
+
+
 @dataclass
 class CompiledCpu:
     """A module whose kernels are lowered to upstream dialects, and what was decided on the way.
 
     `single` and `fused` are set for programs that are one linear step; `left` lists the applies
-    that stay on the general path; `snapshots` holds (pass, module text) pairs when they were asked
-    for.
+    that stay on the general path; `layouts` describes the operators of the sparse schedule;
+    `passes` is what ran, in order.
     """
 
     module: ir.Module
@@ -106,7 +131,13 @@ class CompiledCpu:
     single: LinearSweep | None
     fused: LinearSweep | None
     left: list[LeftApply]
-    operators: dict[str, ir.Operation]
+    layouts: list[SparseLayout]
+    passes: list[ModulePass]
+
+    @property
+    def schedule(self) -> str:
+        """Direct or sparse, and loops where an apply is left on the general path."""
+        return "loops" if self.left else self.options.chosen_schedule
 
 
 def load_program(source: str | Kernel, options: CompileOptions) -> tuple[ir.Module, str]:
@@ -163,7 +194,8 @@ def compile_module(
     with module.context, ir.Location.unknown():
         select_function(module, options.function, filename)
         convert = options.dtype is not None and not is_kernel
-        run_passes(module, front_passes(options, convert), filename)
+        passes = front_passes(options, convert)
+        run_passes(module, passes, filename)
         name = options.function or functions(module.operation)[0].attributes["sym_name"].value
         function = select_function(module, name, filename)
         program = describe(function, filename)
@@ -182,13 +214,36 @@ def compile_module(
             )
         reported = [LeftApply(None, item.reason, op_location(item.op, filename)) for item in left]
         element = program.fields[0].element if program.fields else ""
+        layouts = []
         if options.chosen_schedule == "sparse":
             run_passes(module, layout_passes(), filename)
-        operators = {}
+            passes += layout_passes()
+            layouts = [_layout(op) for op in nested_ops(module, SparsePatchMatmulOp.OPERATION_NAME)]
         run_passes(module, lowering_passes(options.chosen_schedule), filename)
+        passes += lowering_passes(options.chosen_schedule)
         return CompiledCpu(
-            module, options, filename, program, element, single, fused, reported, operators
+            module, options, filename, program, element, single, fused, reported, layouts, passes
         )
+
+
+def _layout(op: SparsePatchMatmulOp) -> SparseLayout:
+    operator, found = op.operator(), op.attributes[PERMUTATION_ATTRIBUTE]
+    rows, k = operator.matrix.shape
+    padding = found["padding_columns"].value
+    return SparseLayout(
+        function=enclosing_function(op).attributes["sym_name"].value,
+        tile=operator.tile,
+        rows=rows,
+        columns=k - padding,
+        k=k,
+        k_lower_bound=found["k_lower_bound"].value,
+        padding_columns=padding,
+        fragment=found["fragment"].value,
+        strategy=found["strategy"].value,
+        proven=found["proven"].value,
+        mma_per_128_outputs=mma_per_128_outputs(operator.matrix, found["fragment"].value),
+        density=float((operator.matrix != 0).mean()),
+    )
 
 
 def _linear_sweeps(module: ir.Module, name: str) -> tuple[LinearSweep | None, LinearSweep | None]:

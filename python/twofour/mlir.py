@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The one place that names the package of MLIR's Python bindings.
 
-`from twofour.mlir import ir, rewrite, vector` imports these modules from `mlir` when that package is
-installed and from `torch_mlir` otherwise. Dialect modules are imported on first use.
+`from twofour.mlir import ir, rewrite, vector` imports these modules from `mlir` when that package
+is installed and from `torch_mlir` otherwise. Dialect modules are imported on first use.
 """
 
 import importlib

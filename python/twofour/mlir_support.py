@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Small helpers over MLIR's Python bindings: verifiers, locations, plain Python values of attributes."""
+"""Helpers over MLIR's Python bindings: verifiers, locations, plain values of attributes."""
 
 from collections.abc import Callable, Iterable, Sequence
 

@@ -44,7 +44,7 @@ class ModulePass:
         raise TypeError(f"pass {type(self).__name__} has no run method")
 
     def spell(self) -> str:
-        """The pass as it is written in a pipeline, options that differ from their defaults included."""
+        """The pass as a pipeline spells it, with the options that differ from their defaults."""
         options = [
             f"{field.name.replace('_', '-')}={_print_value(value)}"
             for field in dataclasses.fields(self)

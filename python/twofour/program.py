@@ -18,8 +18,8 @@ ROTATION_ATTRIBUTE = "stencil.rotation"
 class Argument:
     """One argument of a stencil function.
 
-    `element` is the spelling of its element type; `box` its bounds, None for scalars; `interior` the
-    box that the function stores to, None where it stores nothing.
+    `element` is the spelling of its element type; `box` its bounds, None for scalars; `interior`
+    the box that the function stores to, None where it stores nothing.
     """
 
     index: int

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`nm-compress`: keep two of every four columns, with ordered metadata.
 
-`nm.patch_matmul` with a 2:4 matrix of M x K becomes `nm.sparse_patch_matmul` with M x K/2 values and
-M x K/16 words of metadata, in the layout that `mma.sp::ordered_metadata` reads. Offsets keep all K
-columns.
+`nm.patch_matmul` with a 2:4 matrix of M x K becomes `nm.sparse_patch_matmul` with M x K/2 values
+and M x K/16 words of metadata, in the layout that `mma.sp::ordered_metadata` reads. Offsets keep
+all K columns.
 """
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from twofour.dialects.nm.ops import PatchMatmulOp, SparsePatchMatmulOp
+from twofour.dialects.nm.ops import PERMUTATION_ATTRIBUTE, PatchMatmulOp, SparsePatchMatmulOp
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.layout.compress import check_2to4, compress
 from twofour.mlir import ir
@@ -37,4 +37,6 @@ class CompressPass(ModulePass):
                 compressed = SparsePatchMatmulOp.build(
                     op, operator, values, metadata, loc=op.location
                 )
+            if PERMUTATION_ATTRIBUTE in op.attributes:
+                compressed.attributes[PERMUTATION_ATTRIBUTE] = op.attributes[PERMUTATION_ATTRIBUTE]
             replace_op(op, compressed)

@@ -14,10 +14,10 @@ the end, up to a multiple of the fragment.
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from twofour.dialects.nm.ops import PatchMatmulOp
+from twofour.dialects.nm.ops import PERMUTATION_ATTRIBUTE, PatchMatmulOp
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.errors import TwofourError
-from twofour.layout.matching import apply_permutation, permute_2to4
+from twofour.layout.matching import Permutation, apply_permutation, permute_2to4
 from twofour.mlir import ir
 from twofour.mlir_support import replace_op
 from twofour.passes import ModulePass
@@ -30,7 +30,8 @@ class Permute2to4Pass(ModulePass):
     `strategy`: `staircase` is the paper's hierarchical two-level matching (Algorithm 1, linear
     time), `blossom` a maximum matching on the complement of the conflict graph, `exact` the fewest
     columns after padding to the fragment, `auto` the cheapest of these that meets the lower bound.
-    `fragment` is the number of columns that one instruction multiplies.
+    `fragment` is the number of columns that one instruction multiplies. The op carries what was
+    found: strategy, padding columns, the lower bound of K, and whether K is proven minimal.
     """
 
     name: ClassVar[str] = "nm-permute-2to4"
@@ -47,4 +48,19 @@ class Permute2to4Pass(ModulePass):
                 permuted = PatchMatmulOp.build(
                     op, apply_permutation(operator, permutation), loc=op.location
                 )
+            permuted.attributes[PERMUTATION_ATTRIBUTE] = _report(permutation)
             replace_op(op, permuted)
+
+
+def _report(permutation: Permutation) -> ir.DictAttr:
+    """What was found, as an attribute of the op: it is what `explain` reports."""
+    i64 = ir.IntegerType.get_signless(64)
+    return ir.DictAttr.get(
+        {
+            "strategy": ir.StringAttr.get(permutation.strategy),
+            "fragment": ir.IntegerAttr.get(i64, permutation.fragment),
+            "padding_columns": ir.IntegerAttr.get(i64, permutation.padding_columns),
+            "k_lower_bound": ir.IntegerAttr.get(i64, permutation.k_lower_bound),
+            "proven": ir.BoolAttr.get(permutation.proven),
+        }
+    )

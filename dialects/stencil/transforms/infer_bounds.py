@@ -2,7 +2,7 @@
 """`stencil-infer-bounds`: give bounds to temps of unknown bounds, from the stores backwards.
 
     %t = "stencil.load"(%u) : ... -> !stencil.temp<2 : i64, f64>
-    %r = "stencil.apply"() ({ ... offset = array<i64: -1, 0> ... }) : () -> !stencil.temp<2 : i64, f64>
+    %r = "stencil.apply"() ({ ... offset = array<i64: -1, 0> ... }) : ...  (of the same type)
     "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0, 0], [64, 64]>} : ...
 
 becomes the same with `%r` on [0,64]x[0,64] and `%t` on [-1,64]x[0,64]: each temp is as large as its

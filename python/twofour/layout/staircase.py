@@ -15,20 +15,22 @@ def pair_by_staircase(op: PatchOperator) -> list[Pair]:
     """Hierarchical matching (SparStencil, algorithm 1) for any rank.
 
     Let the inputs span n_d points and the stencil k_d points on axis d. Inputs that are k_d or
-    more apart on some axis share no row (theorem 5). On the first axis index i is matched with
-    i + s, s = max(n // 2, k), for all indices of the other axes at once; what stays unmatched is
-    matched likewise on the next axis, and so on. Without holes this leaves the box of inputs that
-    every output can read, which conflict with all others. A hole (an input that no output reads)
-    counts as a zero column: two holes vanish, and columns matched with one are paired greedily.
+    more apart on some axis share no row (theorem 5). As in algorithm 1, index i of the first axis
+    is matched with i + s, s = max(n // 2, k), for all indices of the other axes at once; what
+    stays unmatched is matched likewise on the next axis, and so on. A hole (an input that no
+    output reads) counts as a zero column: two holes vanish, and columns matched with a hole are
+    paired with each other greedily.
 
-    It differs from algorithm 1 where an axis has an odd n >= 2 k. There the algorithm leaves one
-    whole block unmatched and descends into it, so that it pads even though a perfect matching
-    exists: with n = (5, 3) and k = (2, 3) it adds 3 zero columns where 1 is enough, against
-    theorem 6, whose proof looks at one block at a time. Here such an axis is matched first, and
-    which of its two end blocks is left over alternates with the index on the other axes: the
-    leftovers of two neighbouring lines are n - 1 >= k apart and are matched with each other, so
-    that at most one column of the whole box stays single. An axis with an even n >= 2 k needs no
-    such care and goes before both. Hence the padding is minimal on a box: the product of
+    It differs from algorithm 1 in one point. On an axis with an odd n >= 2 k the algorithm leaves
+    one whole block unmatched and descends into it, and where an outer axis with n < 2 k left
+    several blocks it descends into each of them alone; both pad although better matchings exist:
+    with n = (5, 3) and k = (2, 3) it adds 3 zero columns where 1 is enough. That contradicts
+    theorem 6, whose proof looks at one block at a time. Here the first axis with n >= 2 k, if
+    there is one, is matched before all others, and which of its two ends an odd n leaves over
+    alternates with the index on the other axes: the leftovers of two neighbouring lines are
+    n - 1 >= k apart and are matched with each other, so that at most one column of the whole box
+    stays single. With no such axis only the inputs that every output can read stay single, and
+    these conflict with all others. Hence the padding on a box is minimal: the product of
     max(0, 2 k_d - n_d), plus one where the number of the other inputs is odd.
 
     Returns:
@@ -52,20 +54,25 @@ def pair_by_staircase(op: PatchOperator) -> list[Pair]:
         if column_at[position] != column:
             singles.append(column)
             continue
-        partner = column_at.get(_partner(position, size, stencil))
-        if partner is None:
+        other = column_at.get(partner(position, size, stencil))
+        if other is None:
             singles.append(column)
-        elif column < partner:
-            pairs.append((column, partner))
+        elif column < other:
+            pairs.append((column, other))
     return pairs + pair_greedily(singles, masks)
 
 
-def _partner(position: Offset, size: Offset, stencil: Offset) -> Offset | None:
-    """The position matched with this one in a box without holes; None where it stays single."""
-    long = [axis for axis, (n, k) in enumerate(zip(size, stencil, strict=True)) if n >= 2 * k]
-    if long:
-        axis = min(long, key=lambda axis: size[axis] % 2)
-        return _partner_on_long_axis(position, size, axis)
+def partner(position: Offset, size: Offset, stencil: Offset) -> Offset | None:
+    """The position matched with this one in a box without holes; None where it stays single.
+
+    Args:
+        position: from the corner of the box, rank ints.
+        size: inputs of the box per axis.
+        stencil: extent of the stencil per axis.
+    """
+    for axis, (n, k) in enumerate(zip(size, stencil, strict=True)):
+        if n >= 2 * k:
+            return _partner_on_long_axis(position, size, axis)
     for axis, (n, k) in enumerate(zip(size, stencil, strict=True)):
         index = position[axis]
         if index + k < n:
@@ -91,12 +98,12 @@ def _partner_on_long_axis(position: Offset, size: Offset, axis: int) -> Offset |
     line += -1 if first else 1
     if line >= prod(size) // size[axis]:
         return None
-    partner = list(position)
-    partner[axis] = 0 if position[axis] else size[axis] - 1
+    other_end = list(position)
+    other_end[axis] = 0 if position[axis] else size[axis] - 1
     for other in reversed(range(len(size))):
         if other != axis:
-            line, partner[other] = divmod(line, size[other])
-    return tuple(partner)
+            line, other_end[other] = divmod(line, size[other])
+    return tuple(other_end)
 
 
 def _moved(position: Offset, axis: int, index: int) -> Offset:

@@ -66,7 +66,7 @@ def _parts(text: str, split: bool) -> Iterator[tuple[str, int]]:
 def _process_part(
     text: str, first_line: int, elements, options: OptOptions
 ) -> tuple[list[TwofourError], str | None, str | None]:
-    """Errors, the printed module (None after an error) and the command that reproduces a failure."""
+    """Errors, the printed module (None after an error), and the command to reproduce them."""
     context = make_context()
     context.allow_unregistered_dialects = options.allow_unregistered_dialect
     with context:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`--verify-diagnostics`: errors against `// expected-error @+1 {{text}}` comments, as in mlir-opt."""
+"""`--verify-diagnostics`: errors against `// expected-error @+1 {{text}}` comments."""
 
 import re
 from collections.abc import Sequence

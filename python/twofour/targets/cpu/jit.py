@@ -54,7 +54,7 @@ _C_INTERFACE, _ADDRESS_SUFFIX = "_mlir_ciface_", "_address"
 
 
 def _add_address_functions(module: ir.Module) -> list[str]:
-    """For every function with a C interface, add one that returns its address; returns the names."""
+    """Add, for every function with a C interface, one that returns its address."""
     names = [
         name.removeprefix(_C_INTERFACE)
         for op in module.body.operations

@@ -164,10 +164,11 @@ class _Emitter:
         first = memref.load(self.tables["first"], [row])
         last = memref.load(self.tables["first"], [arith.addi(row, self._index(1))])
         start, first = self._start(row, first, bases, at, lanes)
-        total = start
-        for term, total, result in scf.for_(first, last, self._index(1), iter_args=[start]):
-            scf.yield_([math.fma(*self._term(term, bases, lanes), total)])
-        self._write(at, self.code.narrow(result, lanes), lanes)
+        loop = scf.ForOp(first, last, self._index(1), [start])
+        with ir.InsertionPoint(loop.body):
+            weight, value = self._term(loop.induction_variable, bases, lanes)
+            scf.yield_([math.fma(weight, value, loop.inner_iter_args[0])])
+        self._write(at, self.code.narrow(loop.results[0], lanes), lanes)
 
     def _start(self, row, first: ir.Value, bases, at, lanes: int) -> tuple[ir.Value, ir.Value]:
         """The number that a row's sum starts from, and the first term that is left to add."""
