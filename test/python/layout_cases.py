@@ -41,7 +41,7 @@ def fused(offsets, weights, steps):
 def built_in_kernels():
     """The built-in kernels as pytest parameters (offsets, weights)."""
     files = [
-        path for path in resources.files("twofour.kernels").iterdir() if path.suffix == ".json"
+        path for path in resources.files("twofour.kernels").iterdir() if path.name.endswith(".json")
     ]
     kernels = [kernel for path in files for kernel in json.loads(path.read_text())]
     return [

@@ -33,7 +33,7 @@ from twofour.layout.matching import (
 )
 from twofour.layout.patch import PatchOperator, check
 from twofour.layout.search import mma_per_128_outputs, tiles
-from twofour.layout.staircase import pair_by_staircase
+from twofour.layout.staircase import pair_by_staircase, partner
 
 NAMED = ("staircase", "blossom", "exact")
 POWERS = (1, 2, 4, 8, 16, 32)
@@ -244,6 +244,24 @@ def assert_box(extents, tile, matching):
     assert zero_columns(pairs) == box_zero_columns(extents, tile)
     if matching:
         assert zero_columns(pair_by_blossom(op)) == zero_columns(pairs)
+
+
+@pytest.mark.parametrize("size", [(7,), (8,), (4, 3), (3, 5), (5, 3), (4, 5, 3), (3, 3, 3)])
+def test_partners_of_a_box(size):
+    """Geometry alone: mutual, conflict-free, and single only where it must be."""
+    for stencil in itertools.product(*(range(1, n + 1) for n in size)):
+        tile = [n - k + 1 for n, k in zip(size, stencil, strict=True)]
+        single = 0
+        for position in np.ndindex(size):
+            other = partner(position, size, stencil)
+            if other is None:
+                single += 1
+                continue
+            assert partner(other, size, stencil) == position
+            apart = np.abs(np.subtract(position, other))
+            assert (apart < size).all()
+            assert (apart >= stencil).any()
+        assert single == box_zero_columns(stencil, tile)
 
 
 def boxes(rank, widest, outputs):

@@ -49,7 +49,7 @@ def test_two_results_partial_store_and_inferred_bounds():
             expected_out[i + 2, j + 2] = around - 4 * u[i + 2, j + 2]
             if 4 <= i < 12:
                 expected_sums[i, j] = around
-    np.testing.assert_allclose(after[1], expected_out, rtol=1e-14)
+    np.testing.assert_allclose(after[1], expected_out, rtol=1e-14, atol=1e-15)
     np.testing.assert_allclose(after[2], expected_sums, rtol=1e-14)
     np.testing.assert_array_equal(after[0], u)
 
@@ -132,7 +132,7 @@ def test_a_loaded_value_survives_a_later_store():
 @pytest.mark.parametrize(
     "op, expected",
     [
-        ("arith.remf %x, %y", np.fmod),
+        ("math.copysign %x, %y", np.copysign),
         ("arith.maximumf %x, %y", np.maximum),
         ("arith.minnumf %x, %y", np.fmin),
         ("math.absf %x", lambda x, y: np.abs(x)),
@@ -185,8 +185,8 @@ def test_an_access_outside_its_grid_is_an_error():
 
 
 def test_what_is_not_supported_is_said():
-    with pytest.raises(UnsupportedProgram, match="math.atan"):
-        apply_one("%v = math.atan %x : f64\n stencil.return %v : f64", np.zeros(6))
+    with pytest.raises(UnsupportedProgram, match="math.cbrt"):
+        apply_one("%v = math.cbrt %x : f64\n stencil.return %v : f64", np.zeros(6))
     with pytest.raises(UnsupportedProgram, match="no function 'g'"):
         evaluate(one_apply("stencil.return %x : f64"), "g", [])
     with pytest.raises(ValueError, match="expected 2 arguments, got 1"):

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from twofour.dialects.stencil.box import Box
 from twofour.dialects.stencil.types import BoundsAttr, FieldType, ResultType, TempType
+from twofour.diagnostics import errors_of
 from twofour.errors import TwofourError
 from twofour.frontend.xdsl_text import XdslProgram, parse_xdsl
 from twofour.mlir import ir
-from twofour.mlir_support import source_location
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -44,10 +44,7 @@ def import_xdsl(text: str, filename: str) -> ir.Module:
     try:
         module.operation.verify()
     except ir.MLIRError as error:
-        diagnostic = error.error_diagnostics[0]
-        raise TwofourError(
-            diagnostic.message, source_location(diagnostic.location, filename)
-        ) from None
+        raise errors_of(error, filename)[0] from None
     return module
 
 

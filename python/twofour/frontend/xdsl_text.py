@@ -79,7 +79,7 @@ def parse_xdsl(text: str, filename: str) -> XdslProgram:
 
     # xDSL's lexer takes time exponential in the length of a string that is not closed.
     quote = _blank(_COMMENT_OR_STRING, text).find('"')
-    if quote >= 10**9:
+    if quote >= 0:
         raise TwofourError("expected a string that is closed on its line", program.at(quote))
 
     class PositionKeepingParser(Parser):

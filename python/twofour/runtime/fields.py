@@ -11,6 +11,7 @@ from twofour.errors import TwofourError
 from twofour.runtime.boundary import AxisBoundary, HaloRefresh
 from twofour.runtime.dtypes import ElementType, check_array, storage_view
 from twofour.runtime.stepping import PROGRESS_INTERVAL, check_steps
+from twofour.runtime.sweeps import Box, around
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,8 @@ class FieldStepper:
     `call(arguments)` runs the program once on all arguments, in place. After a call, argument i
     takes over the buffer of argument rotation[i]. Before each call the halo of every loaded field
     that the program updates is refreshed, axis by axis, from its interior; axes with boundary
-    `fixed` never. `boundary` holds one entry an axis.
+    `fixed` never: a field that is only stored takes its halo from the field whose place its buffer
+    takes, the newest values there are. `boundary` holds one entry an axis.
     """
 
     def __init__(
@@ -55,6 +57,18 @@ class FieldStepper:
                 refresh = HaloRefresh(field.shape, field.interior, boundary, field.element)
                 if not refresh.empty:
                     self._refresh[field.position] = refresh
+        self._inherited = [halo for field in self.fields if (halo := self._inherit(field))]
+
+    def _inherit(self, field: FieldSpec) -> tuple[int, int, list] | None:
+        """What a field that is only stored takes over before each call: (to, from, boxes)."""
+        if field.loaded or field.interior is None:
+            return None
+        heir = self.rotation.index(field.position)
+        if self.rotation[field.position] == heir:
+            # Two fields that only change places hold the same halo from the start.
+            return None
+        whole = Box((0,) * len(field.shape), field.shape)
+        return field.position, heir, around(whole, Box(*field.interior))
 
     def advance(
         self,
@@ -90,6 +104,9 @@ class FieldStepper:
             for position, refresh in self._refresh.items():
                 if self._field(position).loaded:
                     refresh(arguments[position])
+            for position, heir, boxes in self._inherited:
+                for box in boxes:
+                    arguments[position][box] = arguments[heir][box]
             self._call(arguments)
             if progress is not None and time.monotonic() - reported >= PROGRESS_INTERVAL:
                 progress(done + 1, steps)

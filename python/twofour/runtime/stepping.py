@@ -15,6 +15,7 @@ from twofour.runtime.sweeps import (
     FusedSweep,
     LinearKernel,
     SingleSweep,
+    around,
     fused_sweep,
     halo_reach,
 )
@@ -183,18 +184,7 @@ class _Plan:
         # The array's own halo is refreshed in the result as well.
         self.refresh_result = owns_halo and not single.refresh.empty
         # Cells of the array that sweeps do not write, as disjoint slabs around the interior.
-        self.kept = _around(crop, single.interior)
-
-
-def _around(outer: Box, inner: Box) -> list[tuple[slice, ...]]:
-    """Return disjoint boxes that cover `outer` without `inner`."""
-    boxes = []
-    for axis in range(len(outer.lower)):
-        low, high = outer.lower[axis], outer.upper[axis]
-        begin, end = inner.lower[axis], inner.upper[axis]
-        boxes += [outer.with_axis(axis, low, begin), outer.with_axis(axis, end, high)]
-        outer = outer.with_axis(axis, begin, end)
-    return [box.slices for box in boxes if not box.empty]
+        self.kept = around(crop, single.interior)
 
 
 class _State:

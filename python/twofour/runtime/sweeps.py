@@ -77,6 +77,17 @@ class Box:
         return self.grown(origin, [-o for o in origin])
 
 
+def around(outer: Box, inner: Box) -> list[tuple[slice, ...]]:
+    """Return disjoint boxes that cover `outer` without `inner`."""
+    boxes = []
+    for axis in range(len(outer.lower)):
+        low, high = outer.lower[axis], outer.upper[axis]
+        begin, end = inner.lower[axis], inner.upper[axis]
+        boxes += [outer.with_axis(axis, low, begin), outer.with_axis(axis, end, high)]
+        outer = outer.with_axis(axis, begin, end)
+    return [box.slices for box in boxes if not box.empty]
+
+
 def halo_reach(reach: Sequence[int]) -> tuple[int, ...]:
     """Return the halo depth that a reach asks for: none where all offsets lie on the other side."""
     return tuple(max(0, r) for r in reach)

@@ -103,11 +103,15 @@ class CpuExecutable:
                 "refreshed between calls only",
                 loop,
             )
-        call = self._call(resolve_threads(threads))
+        call = self.entry(resolve_threads(threads))
         fields = [_field_spec(program, argument) for argument in program.fields]
         return FieldStepper(fields, program.rotation, call, boundary)
 
-    def _call(self, threads: int) -> Callable[[Sequence], None]:
+    def entry(self, threads: int) -> Callable[[Sequence], None]:
+        """The program itself: one call on all its arguments, C-contiguous arrays in place.
+
+        Sweeps run on `threads` threads where the program is nothing but sweeps.
+        """
         program = self.compiled.program
         if self._calls is not None:
             return Plan(
