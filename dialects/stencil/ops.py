@@ -339,6 +339,10 @@ def check_linear_op(op) -> tuple[np.ndarray, np.ndarray]:
     source, result = op.operands[0].type, op.results[0].type
     _same_grid(result, source)
     offsets = int_rows(op.offsets, result.rank, "offsets")
+    expect(
+        isinstance(op.weights, ir.DenseF64ArrayAttr),
+        f"expected weights as 'array<f64: ...>', got {op.weights}",
+    )
     weights = np.array(list(op.weights), dtype=np.float64)
     expect(len(weights) > 0, "expected at least one term, got none")
     expect(len(offsets) == len(weights), f"expected {len(weights)} offsets, got {len(offsets)}")

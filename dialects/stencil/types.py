@@ -75,6 +75,10 @@ class GridType(Stencil.Type):
         expect(isinstance(parameter, ir.TypeAttr), f"expected an element type, got {parameter}")
         return parameter.value
 
+    def check(self) -> None:
+        """Raises VerificationFailure when the type is malformed: MLIR checks no type by itself."""
+        _ = self.box, self.element_type
+
     def with_box(self, box: Box | int):
         return type(self).of(box, self.element_type)
 

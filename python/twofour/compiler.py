@@ -8,6 +8,7 @@ and not a second opinion.
 from dataclasses import dataclass
 
 from twofour.context import make_context
+from twofour.diagnostics import located_in
 from twofour.dialects.nm.ops import PERMUTATION_ATTRIBUTE, SparsePatchMatmulOp
 from twofour.dialects.nm.transforms.compress import CompressPass
 from twofour.dialects.nm.transforms.crush import CrushPass
@@ -33,12 +34,13 @@ from twofour.dialects.stencil.transforms.to_loops import ConvertStencilToLoopsPa
 from twofour.dialects.stencil.transforms.to_nm import ConvertStencilToNmPass
 from twofour.dialects.stencil.transforms.to_vector import ConvertStencilToVectorPass
 from twofour.dialects.stencil.traversal import functions, nested_ops
-from twofour.errors import TwofourError
-from twofour.frontend.source import op_location, parse_module, read_text
+from twofour.errors import SourceLocation, TwofourError
+from twofour.frontend.source import parse_module, read_text
 from twofour.frontend.weights import kernel_module
 from twofour.kernels import Kernel
 from twofour.layout.search import mma_per_128_outputs
 from twofour.mlir import ir
+from twofour.mlir_support import error_at, source_location
 from twofour.passes import ModulePass
 from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
 from twofour.program import Program, describe, select_function
@@ -114,6 +116,14 @@ class SparseLayout:
     density: float
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """Why an apply stays on the general path, and where the op stands that decides it."""
+
+    reason: str
+    location: SourceLocation
+
+
 @dataclass
 class CompiledCpu:
     """A module whose kernels are lowered to upstream dialects, and what was decided on the way.
@@ -130,7 +140,7 @@ class CompiledCpu:
     element: str
     single: LinearSweep | None
     fused: LinearSweep | None
-    left: list[LeftApply]
+    left: list[LeftOut]
     layouts: list[SparseLayout]
     passes: list[ModulePass]
 
@@ -191,29 +201,19 @@ def compile_module(
     module: ir.Module, filename: str, options: CompileOptions, is_kernel: bool = False
 ) -> CompiledCpu:
     """Compile a module for the CPU, in place; see `compile_cpu`."""
-    with module.context, ir.Location.unknown():
+    with module.context, ir.Location.unknown(), located_in(filename):
         select_function(module, options.function, filename)
-        convert = options.dtype is not None and not is_kernel
-        passes = front_passes(options, convert)
+        passes = front_passes(options, options.dtype is not None and not is_kernel)
         run_passes(module, passes, filename)
         name = options.function or functions(module.operation)[0].attributes["sym_name"].value
         function = select_function(module, name, filename)
         program = describe(function, filename)
         left = list(left_applies(function))
-        if options.schedule == "sparse" and left:
-            raise TwofourError(
-                f"'stencil.apply' op expected constant weights for schedule 'sparse': "
-                f"{left[0].reason}",
-                op_location(left[0].op, filename),
-            )
         single, fused = _linear_sweeps(module, name)
-        if options.fuse_steps > 1 and fused is None:
-            raise TwofourError(
-                "expected a program of one linear step of one field to fuse steps",
-                op_location(function, filename),
-            )
-        reported = [LeftApply(None, item.reason, op_location(item.op, filename)) for item in left]
-        element = program.fields[0].element if program.fields else ""
+        _check_admitted(options, function, left, fused)
+        reasons = [
+            LeftOut(item.reason, source_location(item.op.location, filename)) for item in left
+        ]
         layouts = []
         if options.chosen_schedule == "sparse":
             run_passes(module, layout_passes(), filename)
@@ -221,9 +221,21 @@ def compile_module(
             layouts = [_layout(op) for op in nested_ops(module, SparsePatchMatmulOp.OPERATION_NAME)]
         run_passes(module, lowering_passes(options.chosen_schedule), filename)
         passes += lowering_passes(options.chosen_schedule)
-        return CompiledCpu(
-            module, options, filename, program, element, single, fused, reported, layouts, passes
-        )
+    element = program.fields[0].element if program.fields else ""
+    return CompiledCpu(
+        module, options, filename, program, element, single, fused, reasons, layouts, passes
+    )
+
+
+def _check_admitted(
+    options: CompileOptions, function, left: list[LeftApply], fused: LinearSweep | None
+) -> None:
+    """Raise TwofourError where the options ask for more than the program admits."""
+    if options.schedule == "sparse" and left:
+        reason = left[0].reason
+        raise error_at(left[0].op, f"expected constant weights for schedule 'sparse': {reason}")
+    if options.fuse_steps > 1 and fused is None:
+        raise error_at(function, "expected one linear step of one field, to fuse steps")
 
 
 def _layout(op: SparsePatchMatmulOp) -> SparseLayout:

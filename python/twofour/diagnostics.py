@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """From MLIR's diagnostics to the project's errors."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from twofour.errors import SourceLocation, TwofourError
 from twofour.mlir import ir
 from twofour.mlir_support import source_location
@@ -14,10 +17,25 @@ def errors_of(failure: ir.MLIRError, filename: str) -> list[TwofourError]:
     errors = []
     for diagnostic in failure.error_diagnostics:
         location = source_location(diagnostic.location, filename)
-        if location.file == "-":
-            location = SourceLocation(filename, location.line, location.column)
         errors.append(TwofourError(first_line(diagnostic.message), location))
     return errors or [TwofourError(first_line(str(failure)), SourceLocation(filename))]
+
+
+def relocate(error: TwofourError, filename: str) -> TwofourError:
+    """The error itself, or, where its file is not known, the same error in `filename`."""
+    location = error.location or SourceLocation(filename)
+    if error.location is not None and location.file != "-":
+        return error
+    return TwofourError(error.message, SourceLocation(filename, location.line, location.column))
+
+
+@contextmanager
+def located_in(filename: str) -> Iterator[None]:
+    """Errors raised inside are located in `filename` where their file is not known."""
+    try:
+        yield
+    except TwofourError as error:
+        raise relocate(error, filename) from None
 
 
 def first_line(text: str) -> str:

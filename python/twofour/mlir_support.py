@@ -9,7 +9,7 @@ from twofour.errors import SourceLocation, TwofourError
 from twofour.mlir import ir
 
 
-class VerificationFailure(Exception):
+class VerificationFailure(TwofourError):
     """Raised inside a `verifier`: what the op expected and what it got."""
 
 
@@ -30,7 +30,7 @@ def verifier(check: Callable) -> staticmethod:
         try:
             check(op)
         except VerificationFailure as failure:
-            op.location.emit_error(f"'{op.operation.name}' op {failure}")
+            op.location.emit_error(f"'{op.operation.name}' op {failure.message}")
             return False
         return True
 
@@ -86,10 +86,14 @@ def float_matrix(rows: Iterable[Sequence[float]]) -> ir.ArrayAttr:
 
 
 def source_location(location: ir.Location, default: str = "-") -> SourceLocation:
-    """The file position of an MLIR location (line 1, column 1 of `default` when it has none)."""
+    """The file position of an MLIR location (line 1, column 1 of `default` when it has none).
+
+    MLIR calls the file of a parsed text "-"; that becomes `default`, too.
+    """
     location = _downcast(location)
     if isinstance(location, ir.FileLineColLoc):
-        return SourceLocation(location.filename, location.start_line, location.start_col)
+        file = default if location.filename == "-" else location.filename
+        return SourceLocation(file, location.start_line, location.start_col)
     if isinstance(location, ir.NameLoc):
         return source_location(location.child_loc, default)
     if isinstance(location, ir.CallSiteLoc):

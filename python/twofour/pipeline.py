@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from twofour.diagnostics import errors_of, first_line
+from twofour.diagnostics import errors_of, first_line, relocate
 from twofour.errors import SourceLocation, TwofourError
 from twofour.mlir import ir, passmanager
 from twofour.passes import ModulePass, make_pass, pass_names
@@ -141,7 +141,7 @@ def run_pipeline(
         except ir.MLIRError as failure:
             errors = errors_of(failure, options.filename)
         except TwofourError as failure:
-            errors = [_located(failure, options.filename)]
+            errors = [relocate(failure, options.filename)]
         else:
             return
     raise PipelineFailure(errors, pipeline_text(elements), options.filename)
@@ -152,13 +152,6 @@ def _callback(own: ModulePass) -> Callable:
         own.run(op)
 
     return run
-
-
-def _located(error: TwofourError, filename: str) -> TwofourError:
-    location = error.location or SourceLocation(filename)
-    if location.file == "-":
-        location = SourceLocation(filename, location.line, location.column)
-    return TwofourError(error.message, location)
 
 
 class PipelineFailure(TwofourError):

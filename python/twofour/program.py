@@ -7,9 +7,8 @@ from twofour.dialects.stencil.box import Box
 from twofour.dialects.stencil.traversal import functions, nested_ops
 from twofour.dialects.stencil.types import FieldType
 from twofour.errors import SourceLocation, TwofourError
-from twofour.frontend.source import op_location
 from twofour.mlir import ir
-from twofour.mlir_support import defining_op, error_at, int_tuple
+from twofour.mlir_support import defining_op, error_at, int_tuple, source_location
 
 ROTATION_ATTRIBUTE = "stencil.rotation"
 
@@ -83,7 +82,7 @@ def select_function(module: ir.Module, name: str | None, filename: str):
     Raises TwofourError when there is none, or several and no name.
     """
     found = {f.attributes["sym_name"].value: f for f in functions(module.operation)}
-    location = op_location(module, filename)
+    location = source_location(module.operation.location, filename)
     if name is not None:
         if name not in found:
             raise TwofourError(f"expected a function @{name}, got {_names(found)}", location)
@@ -122,7 +121,9 @@ def describe(function, filename: str) -> Program:
         arguments=tuple(arguments),
         rotation=_rotation(function, arguments, bool(loops)),
         results=len(function.type.results),
-        time_loop=next((op_location(op, filename) for op in loops if _carries_fields(op)), None),
+        time_loop=next(
+            (source_location(op.location, filename) for op in loops if _carries_fields(op)), None
+        ),
     )
 
 

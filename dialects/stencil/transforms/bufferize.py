@@ -28,7 +28,7 @@ from typing import ClassVar
 from twofour.dialects.stencil.box import Box
 from twofour.dialects.stencil.sweep import subview
 from twofour.dialects.stencil.traversal import nested_ops
-from twofour.dialects.stencil.types import FieldType
+from twofour.dialects.stencil.types import FieldType, TempType
 from twofour.mlir import arith, func, ir, memref, scf
 from twofour.mlir_support import defining_op, error_at
 from twofour.passes import ModulePass
@@ -122,7 +122,7 @@ class _Function:
                 elif name.startswith(("stencil.", "nm.")):
                     raise error_at(op, "expected to be lowered to a kernel before bufferization")
                 else:
-                    _check_loop(op)
+                    _check_other(op)
                     for region in op.regions:
                         for inner in region.blocks:
                             self._block(inner)
@@ -153,7 +153,7 @@ class _Function:
 
     def _store(self, op) -> None:
         temp, field = op.operands
-        box, buffer = op.bounds.box, self.temps[temp]
+        box, buffer = op.bounds.box, self._buffer_of(temp, op)
         target = _Buffer(self._memref(field), self._box(field, op))
         allocation = defining_op(buffer.memref)
         if self._can_write_through(allocation, buffer, field, box):
@@ -179,7 +179,7 @@ class _Function:
         )
 
     def _buffer(self, op) -> None:
-        buffer, box = self.temps[op.operands[0]], op.results[0].type.box
+        buffer, box = self._buffer_of(op.operands[0], op), op.results[0].type.box
         self.temps[op.results[0]] = _Buffer(buffer.view(box), box)
 
     def _conversion(self, op) -> None:
@@ -189,7 +189,7 @@ class _Function:
             self.temps[result] = _Buffer(value, result.type.box)
             self.allocated.append(value)
             return
-        buffer = self.temps[value]
+        buffer = self._buffer_of(value, op)
         result.replace_all_uses_with(memref.cast(result.type, buffer.view(value.type.box)))
 
     def _view(self, op) -> None:
@@ -206,6 +206,11 @@ class _Function:
         source, target = op.operands
         if _root(source) != _root(target):
             _copy(self._memref(source), target)
+
+    def _buffer_of(self, temp: ir.Value, op) -> _Buffer:
+        if temp not in self.temps:
+            raise error_at(op, f"expected a temp that the function computes, got {temp.type}")
+        return self.temps[temp]
 
     def _memref(self, field: ir.Value) -> ir.Value:
         """The field itself, as a memref."""
@@ -231,8 +236,11 @@ _HANDLERS = {
 }
 
 
-def _check_loop(op) -> None:
-    """Buffers that a loop carries must stay distinct: temps are read where others are written."""
+def _check_other(op) -> None:
+    """Temps are used by stencil ops only, and the fields that a loop carries stay distinct."""
+    for value in (*op.operands, *op.results):
+        if isinstance(value.type, TempType):
+            raise error_at(op, f"expected no temps outside of stencil ops, got {value.type}")
     if op.operation.name != "scf.for":
         return
     terminator = list(op.regions[0].blocks[0].operations)[-1]

@@ -5,10 +5,11 @@ import sys
 from pathlib import Path
 
 from twofour.diagnostics import errors_of
+from twofour.dialects.stencil.types import GridType
 from twofour.errors import SourceLocation, TwofourError
 from twofour.frontend.xdsl_text import is_xdsl_syntax
 from twofour.mlir import ir
-from twofour.mlir_support import source_location
+from twofour.mlir_support import VerificationFailure, source_location
 
 
 def read_text(filename: str) -> str:
@@ -57,7 +58,23 @@ def parse_module(text: str, filename: str, first_line: int = 1) -> ir.Module:
         module = ir.Module.parse(text)
     except ir.MLIRError as failure:
         raise ParseFailure(errors_of(failure, filename)) from None
+    _check_signatures(module, filename)
     return module
+
+
+def _check_signatures(module: ir.Module, filename: str) -> None:
+    """Verify the types of functions; those of other values are verified by the ops that use them."""
+    for op in module.body.operations:
+        if op.operation.name != "func.func":
+            continue
+        for kind in (*op.type.inputs, *op.type.results):
+            if isinstance(kind, GridType):
+                try:
+                    kind.check()
+                except VerificationFailure as failure:
+                    message = f"'func.func' op {failure.message} in {kind}"
+                    error = TwofourError(message, source_location(op.operation.location, filename))
+                    raise ParseFailure([error]) from None
 
 
 class ParseFailure(TwofourError):
@@ -66,11 +83,3 @@ class ParseFailure(TwofourError):
     def __init__(self, errors: list[TwofourError]):
         super().__init__(errors[0].message, errors[0].location)
         self.errors = errors
-
-
-def op_location(op, filename: str) -> SourceLocation:
-    """Where an op of a parsed module stands, in the user's file."""
-    location = source_location(op.operation.location, filename)
-    if location.file == "-":
-        return SourceLocation(filename, location.line, location.column)
-    return location

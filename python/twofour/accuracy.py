@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How far a computed stencil may be from the exact one: the error bound of each element type.
+
+A sweep computes out = sum_i w_i u_i over n terms in the accumulation type, by fused multiply-adds
+from weights rounded to that type, and rounds the sum once to the storage type. With
+g = gamma_{n+1}, gamma_k = k e / (1 - k e), and A = sum_i |w_i| |u_i| at the same point,
+
+    |computed - exact| <= g A + s (|exact| + g A) + t                                         (1)
+
+where e is the unit roundoff of accumulation, s that of storage (0 where both are one type) and t
+covers underflow:
+
+    dtype   e       s       t, with n terms
+    f64     2^-53   0       n 2^-1074
+    f32     2^-24   0       n 2^-150
+    f16     2^-24   2^-11   2^-25 + n 2^-150
+    bf16    2^-24   2^-8    2^-134 + n 2^-150
+
+Step by step, an error E in the inputs grows to at most L E, with L = sum_i |w_i|, and (1) is
+applied to inputs that are larger by E:
+
+    E_0 = 0,  E_{k+1} = L E_k + (1) with A + L E_k for A and |exact| + L E_k for |exact|       (2)
+
+A sweep that fuses several steps is one step with the convolved weights; points near the boundary
+take single steps, so the error is at most the larger of the two bounds. The bounds hold as long as
+nothing overflows. Boundary values are exact; a boundary constant counts after its own rounding.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from twofour.errors import TwofourError
+
+
+@dataclass(frozen=True)
+class _Rounding:
+    """e, s, and the two parts of t: one for each term, and one for storing the sum."""
+
+    accumulation: float
+    storage: float
+    term_underflow: float
+    storage_underflow: float
+
+
+_ROUNDING = {
+    # Half of the smallest subnormal number is no float64: the whole stands in for it.
+    "f64": _Rounding(2.0**-53, 0.0, 2.0**-1074, 0.0),
+    "f32": _Rounding(2.0**-24, 0.0, 2.0**-150, 0.0),
+    "f16": _Rounding(2.0**-24, 2.0**-11, 2.0**-150, 2.0**-25),
+    "bf16": _Rounding(2.0**-24, 2.0**-8, 2.0**-150, 2.0**-134),
+}
+
+
+def sweep_error(
+    dtype: str, terms: int, exact: np.ndarray | float, absolute: np.ndarray | float
+) -> np.ndarray | float:
+    """Formula (1): the error of one sweep from exact inputs, point by point.
+
+    `exact` are the exact results, `absolute` the sums of |w_i| |u_i| at the same points (float64,
+    one shape), `terms` is the number n of weights. Raises TwofourError for an unknown dtype.
+    """
+    rounding = _rounding(dtype)
+    roundings = (terms + 1) * rounding.accumulation
+    gamma = roundings / (1 - roundings)
+    underflow = rounding.storage_underflow + terms * rounding.term_underflow
+    summed = gamma * absolute
+    return summed + rounding.storage * (np.abs(exact) + summed) + underflow
+
+
+def error_bound(dtype: str, weights: Sequence[float], magnitude: float, steps: int = 1) -> float:
+    """Formula (2): the largest error of any point after `steps` single steps.
+
+    `weights` are those of the stencil; `magnitude` bounds |u| of the first input and of boundary
+    constants. The magnitude of later inputs is bounded by L^k `magnitude`, so the bound is for the
+    worst input; (1) at the points of an actual input is sharper. Raises TwofourError for an unknown
+    dtype.
+    """
+    gain = float(np.sum(np.abs(np.asarray(weights, np.float64))))
+    error = 0.0
+    for _ in range(steps):
+        grown = gain * (magnitude + error)
+        error = gain * error + float(sweep_error(dtype, len(weights), grown, grown))
+        magnitude = max(magnitude, gain * magnitude)
+    return error
+
+
+def _rounding(dtype: str) -> _Rounding:
+    if dtype not in _ROUNDING:
+        raise TwofourError(f"expected a dtype out of {', '.join(_ROUNDING)}, got {dtype!r}")
+    return _ROUNDING[dtype]
