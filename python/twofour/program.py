@@ -116,19 +116,14 @@ def describe(function, filename: str) -> Program:
         for index in roots.of(op.operands[1]):
             arguments[index] = replace(arguments[index], interior=arguments[index].box)
     loops = nested_ops(function, "scf.for", "scf.while", "scf.forall", "scf.parallel")
+    carrying = [loop for loop in loops if nested_ops(loop, "stencil.store")]
     return Program(
         name=function.attributes["sym_name"].value,
         arguments=tuple(arguments),
         rotation=_rotation(function, arguments, bool(loops)),
         results=len(function.type.results),
-        time_loop=next(
-            (source_location(op.location, filename) for op in loops if _carries_fields(op)), None
-        ),
+        time_loop=source_location(carrying[0].location, filename) if carrying else None,
     )
-
-
-def _carries_fields(loop) -> bool:
-    return bool(nested_ops(loop, "stencil.store"))
 
 
 def _argument(function, index: int, value: ir.Value) -> Argument:

@@ -78,6 +78,8 @@ def evaluate(
     arguments that do not fit, and IndexError where an access leaves its grid.
     """
     module = parse(text)
+    if any(op.name == "stencil.apply" and op.dest for op in module.walk()):
+        raise UnsupportedProgram("stencil.apply with destinations")
     ShapeInferencePass().apply(Context(), module)
     functions = {
         op.sym_name.data: op for op in module.walk() if op.name == "func.func" and op.body.blocks
@@ -181,8 +183,6 @@ class _Evaluator:
         return [temp]
 
     def op_stencil_apply(self, op, *operands) -> list:
-        if op.dest:
-            raise UnsupportedProgram("stencil.apply with destinations")
         lower, upper = _bounds(op.res[0].type)
         if lower is None:
             if any(result.uses for result in op.res):
@@ -192,6 +192,8 @@ class _Evaluator:
         shape = tuple(np.subtract(upper, lower))
         values = self.block(op.region.block, operands)
         self.domain = None
+        if len(values) != len(op.res):
+            raise UnsupportedProgram("stencil.return with 'unroll'")
         return [
             Grid(np.broadcast_to(value, shape).astype(self.dtype(result.type.element_type)), lower)
             for value, result in zip(values, op.res, strict=True)

@@ -9,13 +9,18 @@ from twofour.command_line import Parser
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     """Read the command line; `command` of the result is the function to call with it."""
+    return make_parser().parse_args(arguments)
+
+
+def make_parser() -> Parser:
+    """The parser of the command line, with one subparser a command."""
     parser = Parser("twofour", description="Stencils on CPUs and sparse tensor cores.")
     parser.add_argument("--version", action="version", version=f"twofour {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
     _add_run(commands)
     _add_explain(commands)
     _add_kernels(commands)
-    return parser.parse_args(arguments)
+    return parser
 
 
 def _add_program(parser: argparse.ArgumentParser) -> None:

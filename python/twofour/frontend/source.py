@@ -63,7 +63,7 @@ def parse_module(text: str, filename: str, first_line: int = 1) -> ir.Module:
 
 
 def _check_signatures(module: ir.Module, filename: str) -> None:
-    """Verify the types of functions; those of other values are verified by the ops that use them."""
+    """Verify the types of functions; ops verify those of the values that they use."""
     for op in module.body.operations:
         if op.operation.name != "func.func":
             continue

@@ -53,9 +53,8 @@ class _AppendPass(argparse.Action):
         namespace.passes.append(f"{name}{{{options}}}" if options else name)
 
 
-def parse_arguments(arguments: list[str]) -> OptOptions:
-    """Read the command line; raises TwofourError where it is wrong."""
-    # `--<pass>` may name any pass of the project or upstream's, so such flags are added on demand.
+def make_parser() -> Parser:
+    """The parser of the command line, without the flags that name passes."""
     parser = Parser(
         "twofour-opt",
         description="Run passes of twofour and of upstream MLIR over a file.",
@@ -76,6 +75,13 @@ def parse_arguments(arguments: list[str]) -> OptOptions:
     )
     for flag, text in _FLAGS.items():
         parser.add_argument(flag, action="store_true", help=text)
+    return parser
+
+
+def parse_arguments(arguments: list[str]) -> OptOptions:
+    """Read the command line; raises TwofourError where it is wrong."""
+    # `--<pass>` may name any pass of the project or upstream's, so such flags are added on demand.
+    parser = make_parser()
     group = parser.add_argument_group("passes", "--<pass>[=<options>], in order; see --list-passes")
     known = {option for action in parser._actions for option in action.option_strings}
     for argument in arguments:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Fields that view memrefs; the stored result is also copied out. A second function fills a field.
-func.func @shift(%in: memref<20xf64>, %out: memref<?xf64>, %copy: memref<16xf64>) {
+func.func @shift(%in: memref<20xf64>, %out: memref<16xf64>, %copy: memref<16xf64>) {
   %u = stencil.external_load %in : memref<20xf64> -> !stencil.field<[-2,18]xf64>
-  %any = stencil.external_load %out : memref<?xf64> -> !stencil.field<?xf64>
+  %any = stencil.external_load %out : memref<16xf64> -> !stencil.field<?xf64>
   %v = stencil.cast %any : !stencil.field<?xf64> -> !stencil.field<[0,16]xf64>
   %ut = stencil.load %u : !stencil.field<[-2,18]xf64> -> !stencil.temp<[2,18]xf64>
   %r = stencil.apply(%a = %ut : !stencil.temp<[2,18]xf64>) -> (!stencil.temp<[0,16]xf64>) {

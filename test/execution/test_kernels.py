@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The 79 kernels on both CPU routes against the float64 reference.
+
+By default each kernel runs once, with boundaries, extents, element types and schedules taken in
+turn; the tests marked `full` run all of them.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import kernel_cases as cases
+import reference
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel in one element type on an array of one shape, for several numbers of steps."""
+
+    kernel: str
+    dtype: str
+    shape: tuple[int, ...]
+    boundary: tuple[str, ...]
+
+    def __str__(self) -> str:
+        shape = "x".join(map(str, self.shape))
+        return f"{self.kernel}-{self.dtype}-{shape}-{','.join(self.boundary)}"
+
+
+def check(case: Case, schedules, steps=None) -> dict[str, float]:
+    """Compare all schedules with the reference and with each other, bit for bit.
+
+    Returns the largest relative error, or share of the error bound, over the numbers of steps.
+    """
+    kernel = cases.KERNELS[case.kernel]
+    values = cases.random_values(len(case.kernel) + sum(case.shape), case.shape, case.dtype)
+    u = cases.stored(values, case.dtype)
+    counts = steps or cases.step_counts(kernel, case.dtype)
+    weights = kernel.offsets, kernel.weights
+    states = reference.run(values, *weights, case.boundary, max(counts))
+    bounds = cases.error_bounds(states, case.dtype, kernel, case.boundary)
+    steppers = [
+        cases.stepper(kernel, case.dtype, schedule, case.boundary) for schedule in schedules
+    ]
+    largest = {"relative": 0.0, "bound": 0.0}
+    for count in counts:
+        what = f"{case}, {count} steps"
+        first, *others = [stepper.advance(u, count) for stepper in steppers]
+        for other in others:
+            cases.assert_same_bits(other, first, what)
+        got = cases.numbers(first)
+        error = np.abs(got - states[count])
+        # The float64 reference rounds as much as an f64 kernel does.
+        bound = bounds[count] * (2 if case.dtype == "f64" else 1)
+        # A comparison that a NaN does not pass.
+        assert (error <= bound).all(), f"{what}: error {error.max()} beyond {bound.max()}"
+        if case.dtype in cases.TOLERANCE:
+            relative = cases.relative_error(got, states[: count + 1], kernel, case.boundary)
+            assert relative <= cases.TOLERANCE[case.dtype], f"{what}: relative error {relative}"
+            largest["relative"] = max(largest["relative"], relative)
+        share = (error[bound > 0] / bound[bound > 0]).max(initial=0.0)
+        largest["bound"] = max(largest["bound"], share)
+    return largest
+
+
+def sample() -> list[tuple[Case, str]]:
+    """Each kernel once; boundaries, extents, dtypes and schedules rotate at coprime paces."""
+    chosen = []
+    for number, (name, kernel) in enumerate(cases.KERNELS.items()):
+        shapes, boundaries = cases.shapes(kernel.rank), cases.boundaries(kernel.rank)
+        case = Case(
+            name,
+            cases.DTYPES[number % 4],
+            shapes[11 * number % len(shapes)],
+            boundaries[5 * number % len(boundaries)],
+        )
+        chosen.append((case, cases.SCHEDULES[number // 4 % 2]))
+    return chosen
+
+
+SAMPLE = sample()
+
+
+def test_sample_has_every_kernel_mode_extent_dtype_and_schedule():
+    found = [case for case, _ in SAMPLE]
+    assert {case.kernel for case in found} == set(cases.KERNELS) and len(cases.KERNELS) == 79
+    assert {(case.dtype, schedule) for case, schedule in SAMPLE} == {
+        (dtype, schedule) for dtype in cases.DTYPES for schedule in cases.SCHEDULES
+    }
+    for rank in (1, 2, 3):
+        of_rank = [case for case in found if len(case.shape) == rank]
+        assert {mode for case in of_rank for mode in case.boundary} >= set(cases.MODES)
+        assert {extent for case in of_rank for extent in case.shape} == set(cases.EXTENTS)
+    assert any(len(set(case.boundary)) > 1 for case in found)
+
+
+@pytest.mark.parametrize(("case", "schedule"), SAMPLE, ids=lambda value: str(value))
+def test_kernel(case, schedule):
+    check(case, [schedule])
+
+
+@pytest.mark.parametrize("dtype", cases.DTYPES)
+@pytest.mark.parametrize(
+    "name", ["ddx_upwind3", "advect2d_ctu", "acoustic_iso2d_o16", "elastic_staggered_div3d_o4"]
+)
+def test_boundaries_and_extents(name, dtype):
+    """Every boundary meets every extent, on both routes, for lopsided kernels and a wide one."""
+    rank = cases.KERNELS[name].rank
+    shapes = cases.shapes(rank)
+    for number, boundary in enumerate(cases.boundaries(rank)):
+        for shape in shapes[number % 7 :: 7] if rank > 1 else shapes:
+            check(Case(name, dtype, shape, boundary), cases.SCHEDULES, steps=[1, 2])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("dtype", cases.DTYPES)
+@pytest.mark.parametrize("name", cases.KERNELS)
+def test_kernel_everywhere(name, dtype, record_property):
+    """All boundaries and shapes, both routes, 1, 2 and 10 steps."""
+    rank = cases.KERNELS[name].rank
+    largest = {"relative": 0.0, "bound": 0.0}
+    for boundary in cases.boundaries(rank):
+        for shape in cases.shapes(rank):
+            found = check(Case(name, dtype, shape, boundary), cases.SCHEDULES)
+            largest = {key: max(value, found[key]) for key, value in largest.items()}
+    for key, value in largest.items():
+        record_property(key, value)
