@@ -37,7 +37,7 @@ def run_compiled(text: str, filename: str, function: str, arguments: list) -> li
         module = import_xdsl(text, filename)
     compiled = compile_module(module, filename, CompileOptions(function=function))
     values = [np.copy(value) if np.ndim(value) else value for value in arguments]
-    CpuExecutable(compiled).entry(1)(values)
+    CpuExecutable(compiled).function()(values)
     return values
 
 

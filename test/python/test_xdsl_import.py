@@ -282,6 +282,13 @@ REJECTED = {
         "2:8: error: 'stencil.load' op expected bounds within those of !stencil.field<[0,9]xf64>,"
         " got !stencil.temp<[-1,9]xf64>",
     ),
+    "load to a field": (
+        "func.func @f(%u: !stencil.field<[0,9]xf64>) {\n"
+        "  %t = stencil.load %u : !stencil.field<[0,9]xf64> -> !stencil.field<[0,9]xf64>\n"
+        "  func.return\n}",
+        "2:8: error: 'stencil.load' op expected operands and results that fit, got "
+        "(!stencil.field<[0,9]xf64>) -> (!stencil.field<[0,9]xf64>)",
+    ),
     "access outside the temp": (
         in_apply(COPY.replace("[0]", "[2]")),
         "4:10: error: 'stencil.access' op expected the temp's bounds to cover [3,65], got [0,64]",

@@ -128,7 +128,7 @@ class _Importer:
             with ir.InsertionPoint(created.regions[0].blocks.append()):
                 for inner in body.ops:
                     if inner is not terminator:
-                        self.operation(inner) if inner.name != 'arith.truncf' else None
+                        self.operation(inner)
                 self.apply_return(terminator, group)
             for index, value in zip(group, created.results, strict=True):
                 self.values[op.res[index]] = value

@@ -139,8 +139,9 @@ def _verifier_message(op: Any, error: Exception) -> str:
     if op.name == "stencil.load" and "too big" in message:
         return f"expected bounds within those of {op.field.type}, got {op.res.type}"
     if not isinstance(error, DiagnosticException):
-        types = [", ".join(map(str, values.types)) for values in (op.operands, op.results)]
-        return f"expected operands and results that fit, got ({types[0]}) -> ({types[1]})"
+        operands = ", ".join(str(operand.type) for operand in op.operands)
+        results = ", ".join(str(result.type) for result in op.results)
+        return f"expected operands and results that fit, got ({operands}) -> ({results})"
     return _one_line(message.removeprefix(f"'{op.name}' ").removeprefix(f"{op.name} "))
 
 

@@ -34,23 +34,25 @@ class FieldSpec:
 class FieldStepper:
     """Advances fields by calls of a program.
 
-    `call(arguments)` runs the program once on all arguments, in place. After a call, argument i
-    takes over the buffer of argument rotation[i]. Before each call the halo of every loaded field
-    that the program updates is refreshed, axis by axis, from its interior; axes with boundary
-    `fixed` never: a field that is only stored takes its halo from the field whose place its buffer
-    takes, the newest values there are. `boundary` holds one entry an axis.
+    `prepare()` gives the callable of one run; called with all arguments it runs the program once,
+    in place. After a call, argument i takes over the buffer of argument rotation[i].
+
+    Before each call the halo of every loaded field that the program updates is refreshed, axis by
+    axis, from its interior; `boundary` holds one entry an axis. On axes with boundary `fixed` a
+    field that is only stored takes its halo from the field whose place its buffer takes, which
+    holds the newest values there are.
     """
 
     def __init__(
         self,
         fields: Sequence[FieldSpec],
         rotation: Sequence[int],
-        call: Callable[[Sequence], None],
+        prepare: Callable[[], Callable[[Sequence], None]],
         boundary: Sequence[AxisBoundary],
     ):
         self.fields = tuple(fields)
         self.rotation = tuple(rotation)
-        self._call = call
+        self._prepare = prepare
         self._refresh = {}
         for field in self.fields:
             if field.interior is not None and len(field.shape) == len(boundary):
@@ -97,6 +99,7 @@ class FieldStepper:
                 "results do not become its inputs"
             )
         arguments = self._start(inputs, loaded, scalars)
+        call = self._prepare()
         reported = time.monotonic()
         for done in range(steps):
             if done:
@@ -107,7 +110,7 @@ class FieldStepper:
             for position, heir, boxes in self._inherited:
                 for box in boxes:
                     arguments[position][box] = arguments[heir][box]
-            self._call(arguments)
+            call(arguments)
             if progress is not None and time.monotonic() - reported >= PROGRESS_INTERVAL:
                 progress(done + 1, steps)
                 reported = time.monotonic()

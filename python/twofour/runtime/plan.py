@@ -30,33 +30,39 @@ class Launch:
     outputs: tuple[View, ...]
 
 
+@dataclass(frozen=True)
 class Plan:
     """What one call of a program does: `workspaces` are the (shape, dtype) of its own buffers."""
 
-    def __init__(
-        self,
-        launches: Sequence[Launch],
-        workspaces: Sequence[tuple[tuple[int, ...], np.dtype]],
-        threads: int,
-    ):
-        self.launches = tuple(launches)
-        self.threads = threads
-        self._workspaces = [np.empty(shape, dtype) for shape, dtype in workspaces]
+    launches: tuple[Launch, ...]
+    workspaces: tuple[tuple[tuple[int, ...], np.dtype], ...]
+    threads: int
+
+    def prepare(self) -> "PreparedPlan":
+        """The plan with buffers of its own, for the calls of one run."""
+        return PreparedPlan(self)
+
+
+class PreparedPlan:
+    """A plan, its workspaces, and its kernels bound to the argument buffers seen so far."""
+
+    def __init__(self, plan: Plan):
+        self._plan = plan
+        self._workspaces = [np.empty(shape, dtype) for shape, dtype in plan.workspaces]
+        # Bound kernels keep their buffers alive, so the identities in a key stay unique.
         self._bound: dict[tuple[int, ...], list[tuple[BoundKernel, int, int]]] = {}
 
     def __call__(self, arguments: Sequence[np.ndarray]) -> None:
         """Run every sweep, in order, on these argument buffers (written in place)."""
         key = tuple(map(id, arguments))
         if key not in self._bound:
-            if len(self._bound) > 16:
-                self._bound.clear()
             self._bound[key] = self._bind([*arguments, *self._workspaces])
         for bound, extent, points in self._bound[key]:
-            parallel_run(bound, extent, self.threads, points)
+            parallel_run(bound, extent, self._plan.threads, points)
 
     def _bind(self, buffers: Sequence[np.ndarray]) -> list[tuple[BoundKernel, int, int]]:
         calls = []
-        for launch in self.launches:
+        for launch in self._plan.launches:
             outputs = [view.of(buffers) for view in launch.outputs]
             bound = launch.kernel.bind([view.of(buffers) for view in launch.inputs], outputs)
             calls.append((bound, outputs[0].shape[0], outputs[0].size))

@@ -2,7 +2,7 @@
 """Compiled CPU programs, ready to run on NumPy arrays."""
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from twofour.compiler import CompiledCpu, LinearSweep
 from twofour.errors import TwofourError
@@ -103,35 +103,30 @@ class CpuExecutable:
                 "refreshed between calls only",
                 loop,
             )
-        call = self.entry(resolve_threads(threads))
         fields = [_field_spec(program, argument) for argument in program.fields]
-        return FieldStepper(fields, program.rotation, call, boundary)
-
-    def entry(self, threads: int) -> Callable[[Sequence], None]:
-        """The program itself: one call on all its arguments, C-contiguous arrays in place.
-
-        Sweeps run on `threads` threads where the program is nothing but sweeps.
-        """
-        program = self.compiled.program
         if self._calls is not None:
-            return Plan(
-                [
-                    Launch(
-                        self._kernel(call.name, call.rank, len(call.outputs)),
-                        call.inputs,
-                        call.outputs,
-                    )
-                    for call in self._calls.calls
-                ],
-                self._calls.workspaces,
-                threads,
-            )
-        scalars = [None if a.is_field else _SCALAR_TYPES.get(a.element) for a in program.arguments]
-        for argument, kind in zip(program.arguments, scalars, strict=True):
-            if not argument.is_field and kind is None:
-                raise TwofourError(
-                    f"expected scalars of f64, f32 or integers, got {argument.element}"
-                )
+            prepare = self._plan(self._calls, resolve_threads(threads)).prepare
+        else:
+            prepare = self.function
+        return FieldStepper(fields, program.rotation, prepare, boundary)
+
+    def _plan(self, sequence: CallSequence, threads: int) -> Plan:
+        launches = tuple(
+            Launch(self._kernel(call.name, call.rank, len(call.outputs)), call.inputs, call.outputs)
+            for call in sequence.calls
+        )
+        return Plan(launches, tuple(sequence.workspaces), threads)
+
+    def function(self) -> NativeFunction:
+        """The compiled function itself: one call on all its arguments, on one thread."""
+        program = self.compiled.program
+        scalars = []
+        for argument in program.arguments:
+            kind = None if argument.is_field else _SCALAR_TYPES.get(argument.element)
+            if kind is None and not argument.is_field:
+                supported = ", ".join(_SCALAR_TYPES)
+                raise TwofourError(f"expected scalars of {supported}, got {argument.element}")
+            scalars.append(kind)
         address = self._code.address(program.name)
         return NativeFunction(program.name, address, scalars, program.results, self._code)
 

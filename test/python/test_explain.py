@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`twofour explain`: the choices it reports are those that were made."""
+
+import json
+
+import pytest
+
+from twofour.cli.main import main
+from twofour.kernels import built_in_kernels
+from twofour.layout.crush import crush
+from twofour.layout.matching import lower_bound
+
+FIELDS = (
+    "name target dtype schedule tile rows columns k k_lower_bound padding_columns strategy "
+    "mma_per_128_outputs density"
+).split()
+
+
+def explain(capsys, *words: str) -> dict:
+    assert main(["explain", *words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    "kernel, steps, most",
+    [
+        ("heat1d_ftcs", 1, 1),
+        ("paper_1d5p", 1, 1),
+        ("heat2d_ftcs", 1, 1),
+        ("lbm_d2q9_diffusion", 1, 2),
+        ("paper_star2d13p", 1, 2),
+        ("paper_box2d49p", 1, 4),
+        ("heat3d_ftcs", 1, 2),
+        ("paper_box3d27p", 1, 3),
+        ("heat1d_ftcs", 3, 1),
+        ("heat2d_ftcs", 3, 3),
+        ("lbm_d2q9_diffusion", 3, 4),
+        ("heat3d_ftcs", 3, 8),
+    ],
+)
+def test_finds_the_layout_of_the_papers_kernels(capsys, kernel, steps, most):
+    """The fewest instructions known for the kernels of Table 2, one step and three fused."""
+    options = ["--dtype", "f16", "--schedule", "sparse", "--fuse-steps", str(steps)]
+    report = explain(capsys, kernel, *options)
+    assert set(FIELDS) <= set(report)
+    assert report["mma_per_128_outputs"] <= most
+    assert report["steps_per_sweep"] == steps
+    assert report["dtype"] == "f16" and report["schedule"] == "sparse"
+
+
+def test_numbers_agree_with_the_matrix(capsys):
+    kernel = built_in_kernels()["paper_box2d49p"]
+    report = explain(capsys, "paper_box2d49p", "--dtype", "f16", "--schedule", "sparse")
+    operator = crush(kernel.offsets, kernel.weights, tuple(report["tile"]))
+    rows, columns = operator.matrix.shape
+    assert (report["rows"], report["columns"]) == (rows, columns)
+    assert report["k"] == columns + report["padding_columns"]
+    assert report["k"] >= report["k_lower_bound"] == lower_bound(operator.matrix, 32)
+    assert report["density"] == pytest.approx((operator.matrix != 0).sum() / (rows * report["k"]))
+
+
+def test_says_why_and_where_an_apply_is_left(capsys, tmp_path):
+    program = tmp_path / "square.mlir"
+    program.write_text(
+        """
+func.func @square(%u : !stencil.field<[0,64]xf64>, %v : !stencil.field<[0,64]xf64>) {
+  %t = stencil.load %u : !stencil.field<[0,64]xf64> -> !stencil.temp<?xf64>
+  %r = stencil.apply(%a = %t : !stencil.temp<?xf64>) -> (!stencil.temp<?xf64>) {
+    %x = stencil.access %a[0] : !stencil.temp<?xf64>
+    %y = arith.mulf %x, %x : f64
+    stencil.return %y : f64
+  }
+  stencil.store %r to %v(<[0], [64]>) : !stencil.temp<?xf64> to !stencil.field<[0,64]xf64>
+  return
+}
+"""
+    )
+    report = explain(capsys, str(program))
+    assert report["schedule"] == "loops" and report["tile"] is None
+    (left,) = report["left_on_general_path"]
+    assert left["location"] == f"{program}:6:10"
+    assert "multiplies two values" in left["reason"]
+
+
+def test_text_names_the_layout(capsys):
+    assert main(["explain", "heat2d_ftcs", "--dtype", "f16", "--schedule", "sparse"]) == 0
+    text = capsys.readouterr().out
+    assert "tile 4x4" in text and "K = 32 (proven minimal)" in text and "pipeline:" in text
