@@ -4,6 +4,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+MAX_POINTS = 2**59
+
 
 @dataclass(frozen=True)
 class Box:

@@ -68,7 +68,7 @@ def evaluate(apply: ApplyOp, known: Mapping[ir.Value, Form]) -> list[Form]:
     """The form of each result of an apply.
 
     `known` gives the forms of temps computed earlier; temps that it lacks are inputs. Raises
-    TwofourError at a constant that is not a number.
+    TwofourError where arithmetic uses a constant that is not a number.
     """
     forms: dict[ir.Value, Form] = {}
 
@@ -77,7 +77,7 @@ def evaluate(apply: ApplyOp, known: Mapping[ir.Value, Form]) -> list[Form]:
             return forms[value]
         owner = defining_op(value)
         if owner is not None and owner.name == "arith.constant":
-            return _constant(owner)
+            return _constant(owner.attributes["value"], user)
         return NotLinear("depends on a value from outside that is not constant", user)
 
     for op in apply.block.operations:
@@ -86,13 +86,11 @@ def evaluate(apply: ApplyOp, known: Mapping[ir.Value, Form]) -> list[Form]:
             return [form_of(value, op) for value in op.operands]
         if name == "stencil.access":
             forms[op.results[0]] = _access(op, known)
-        elif name == "arith.constant":
-            forms[op.results[0]] = _constant(op.operation)
         elif name in _RULES:
             operands = [form_of(value, op) for value in op.operands]
             failed = next((f for f in operands if isinstance(f, NotLinear)), None)
             forms[op.results[0]] = failed or _RULES[name](operands, op)
-        else:
+        elif name != "arith.constant":
             for result in op.results:
                 forms[result] = NotLinear(f"'{name}' is not linear", op)
     raise AssertionError("an apply ends with stencil.return")
@@ -108,14 +106,14 @@ def _access(op, known: Mapping[ir.Value, Form]) -> Form:
     return LinearForm({(temp, offset): Fraction(1)})
 
 
-def _constant(operation: ir.Operation) -> Form:
-    value = operation.attributes["value"]
+def _constant(value: ir.Attribute, user) -> Form:
+    """The form of a constant, reported at its user: a hoisted constant has no position."""
     if not isinstance(value, ir.FloatAttr):
-        return NotLinear("uses a constant that is not a float", operation)
+        return NotLinear("uses a constant that is not a float", user)
     if math.isnan(value.value):
-        raise error_at(operation, "expected a number, got NaN")
+        raise error_at(user, "expected a number, got NaN")
     if math.isinf(value.value):
-        return NotLinear("uses an infinite constant", operation)
+        return NotLinear("uses an infinite constant", user)
     return LinearForm(constant=Fraction(value.value))
 
 

@@ -8,6 +8,7 @@ of a Python-defined variadic op would all need the same type.
 
 import math
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,14 +19,18 @@ from twofour.mlir import ext, ir
 from twofour.mlir_support import expect, index_rows, int_rows, int_tuple, verifier
 
 
-def enclosing_apply(op) -> "ApplyOp | None":
-    """The `stencil.apply` around an op, through any other region op."""
+def enclosing_apply(op) -> "ApplyOp":
+    """The `stencil.apply` around an op, through any other region op.
+
+    Raises VerificationFailure where there is none, or one without results.
+    """
     parent = op.operation.parent
-    while parent is not None:
-        if parent.operation.name == ApplyOp.OPERATION_NAME:
-            return parent.opview
+    while parent is not None and parent.operation.name != ApplyOp.OPERATION_NAME:
         parent = parent.operation.parent
-    return None
+    expect(parent is not None, "expected to be inside 'stencil.apply'")
+    # An apply is verified after the ops in its region.
+    expect(len(parent.operation.results) > 0, "expected an apply with results around it")
+    return parent.operation.opview
 
 
 def _same_grid(first, second) -> None:
@@ -213,7 +218,6 @@ class AccessOp(Stencil.Operation, name="access", traits=[ext.Pure]):
     @verifier
     def verify_region_invariants(op):
         apply = enclosing_apply(op)
-        expect(apply is not None, "expected to be inside 'stencil.apply'")
         temp, rank = op.operands[0].type, apply.rank
         offset = int_tuple(op.offset, "offset")
         expect(
@@ -252,7 +256,6 @@ class IndexOp(Stencil.Operation, name="index", traits=[ext.Pure]):
     @verifier
     def verify_region_invariants(op):
         apply = enclosing_apply(op)
-        expect(apply is not None, "expected to be inside 'stencil.apply'")
         offset = int_tuple(op.offset, "offset")
         expect(
             len(offset) == apply.rank,
@@ -316,6 +319,13 @@ def accumulation_type(element: ir.Type) -> type[np.floating]:
     name = str(element)
     expect(name in ("f16", "bf16", "f32", "f64"), f"expected a float element type, got {name}")
     return np.float64 if name == "f64" else np.float32
+
+
+def round_weight(weight: Fraction | float, kind: type[np.floating]) -> float:
+    """A weight as a number of the accumulation type; infinite beyond its range."""
+    if abs(weight) > float(np.finfo(kind).max):
+        return math.inf if weight > 0 else -math.inf
+    return float(kind(float(weight)))
 
 
 def check_weights(weights: Iterable[float], element: ir.Type) -> None:

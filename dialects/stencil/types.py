@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Types and attributes of the stencil dialect, storage-compatible with xDSL's."""
 
+import math
 from typing import Any
 
-from twofour.dialects.stencil.box import Box
+from twofour.dialects.stencil.box import MAX_POINTS, Box
 from twofour.mlir import ext, ir
 from twofour.mlir_support import expect, index_array, int_tuple
 
@@ -20,6 +21,7 @@ class BoundsAttr(Stencil.Attribute, name="bounds"):
 
     @classmethod
     def of(cls, box: Box) -> "BoundsAttr":
+        _check_size(box)
         return cls.get(index_array(box.lower), index_array(box.upper))
 
     @property
@@ -33,7 +35,18 @@ class BoundsAttr(Stencil.Attribute, name="bounds"):
         )
         for axis, (lo, up) in enumerate(zip(lower, upper, strict=True)):
             expect(lo < up, f"expected bounds that are not empty, got [{lo},{up}] on axis {axis}")
-        return Box(lower, upper)
+        box = Box(lower, upper)
+        _check_size(box)
+        return box
+
+
+def _check_size(box: Box) -> None:
+    # Beyond this, sizes in bytes and sums of bounds and offsets overflow 64 bits.
+    expect(
+        max(map(abs, box.lower + box.upper)) <= MAX_POINTS
+        and math.prod(box.extents) <= MAX_POINTS,
+        f"expected bounds of at most {MAX_POINTS} points within +-{MAX_POINTS}, got {box}",
+    )
 
 
 class GridType(Stencil.Type):
@@ -102,4 +115,6 @@ class ResultType(Stencil.Type, name="result"):
 
     @property
     def element_type(self) -> ir.Type:
-        return ir.TypeAttr(self.params[0]).value
+        parameter = self.params[0].maybe_downcast()
+        expect(isinstance(parameter, ir.TypeAttr), f"expected an element type, got {parameter}")
+        return parameter.value

@@ -122,8 +122,10 @@ def _kernel_from_weights(weights: Mapping[Sequence[int], float]) -> Kernel:
             point = tuple(
                 map(operator.index, offset if isinstance(offset, Sequence) else (offset,))
             )
+            if isinstance(weight, str | bytes):
+                raise TypeError("float() would read it")
             value = float(weight)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise TwofourError(
                 f"expected integer offsets and numbers as weights, got {offset!r}: {weight!r}"
             ) from None
@@ -186,6 +188,8 @@ class FieldProgram:
         program = compiled.program
         if not program.fields:
             raise TwofourError("expected a function with fields", SourceLocation(path))
+        if not program.outputs:
+            raise TwofourError("expected a function that stores to a field", SourceLocation(path))
         self.name = program.name
         self.rank = program.fields[0].box.rank
         self.element_type = field_element_type(compiled.element)

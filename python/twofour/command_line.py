@@ -25,10 +25,15 @@ def on_command_line(error: TwofourError, words: list[str]) -> TwofourError:
     named = [quoted or flag for quoted, flag in named]
     column = 1
     for word in words:
-        parts = {word, *word.partition("=")}
+        parts = {word, *re.split("[=,]", word), *word.partition("=")}
         if any(name and name in parts for name in named):
             break
         column += len(word) + 1
     else:
         column = 1
     return TwofourError(error.message, SourceLocation(COMMAND_LINE, 1, column))
+
+
+def out_of_memory(failure: MemoryError) -> TwofourError:
+    """What to say of arrays that are larger than the memory of the machine."""
+    return TwofourError(f"expected arrays that fit in memory: {failure or 'no memory left'}")

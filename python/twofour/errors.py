@@ -30,4 +30,9 @@ class TwofourError(Exception):
 
     def __str__(self) -> str:
         prefix = f"{self.location}: " if self.location else ""
-        return f"{prefix}error: {self.message}"
+        return _one_line(f"{prefix}error: {self.message}")
+
+
+def _one_line(text: str) -> str:
+    """Names of files and texts of users may hold line breaks and terminal codes: shown escaped."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

@@ -93,7 +93,8 @@ def source_location(location: ir.Location, default: str = "-") -> SourceLocation
     location = _downcast(location)
     if isinstance(location, ir.FileLineColLoc):
         file = default if location.filename == "-" else location.filename
-        return SourceLocation(file, location.start_line, location.start_col)
+        # A module that the text does not spell out stands at 0:0.
+        return SourceLocation(file, max(1, location.start_line), max(1, location.start_col))
     if isinstance(location, ir.NameLoc):
         return source_location(location.child_loc, default)
     if isinstance(location, ir.CallSiteLoc):

@@ -64,6 +64,8 @@ def _split(text: str, start: int) -> list[tuple[int, str]]:
 
 
 def _element(text: str, offset: int) -> PassElement:
+    if not text:
+        raise _error("expected a pass, got nothing", offset)
     match = re.fullmatch(r"([\w.-]+)\s*(?:\{(.*)\})?", text, re.DOTALL)
     if match and match[1] in pass_names():
         try:

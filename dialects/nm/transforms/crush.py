@@ -13,6 +13,7 @@ points and `tile=4`
 Columns that no output uses are dropped.
 """
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -24,6 +25,9 @@ from twofour.layout.search import best_tile
 from twofour.mlir import ir
 from twofour.mlir_support import error_at, replace_op
 from twofour.passes import ModulePass
+
+# Rows of A: 16 or 32 fill the fragments of `mma.sp`.
+MAX_OUTPUTS = 4096
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,10 @@ class CrushPass(ModulePass):
                 tile = best_tile(offsets, weights)[0]
             if len(tile) != rank or min(tile) < 1:
                 raise error_at(op, f"expected a tile of {rank} positive extents, got {list(tile)}")
+            if math.prod(tile) > MAX_OUTPUTS:
+                raise error_at(
+                    op, f"expected a tile of at most {MAX_OUTPUTS} outputs, got {list(tile)}"
+                )
             with ir.InsertionPoint(op):
                 crushed = PatchMatmulOp.build(op, crush(offsets, weights, tile), loc=op.location)
             replace_op(op, crushed)

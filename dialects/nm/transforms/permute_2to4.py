@@ -22,6 +22,8 @@ from twofour.mlir import ir
 from twofour.mlir_support import replace_op
 from twofour.passes import ModulePass
 
+MAX_FRAGMENT = 1024
+
 
 @dataclass(frozen=True)
 class Permute2to4Pass(ModulePass):
@@ -39,8 +41,10 @@ class Permute2to4Pass(ModulePass):
     fragment: int = 32
 
     def run(self, module: ir.Operation) -> None:
-        if self.fragment < 16 or self.fragment % 16:
-            raise TwofourError(f"expected a fragment of 16, 32, ... columns, got {self.fragment}")
+        if self.fragment % 16 or not 16 <= self.fragment <= MAX_FRAGMENT:
+            raise TwofourError(
+                f"expected a fragment of 16, 32, ..., {MAX_FRAGMENT} columns, got {self.fragment}"
+            )
         for op in nested_ops(module, PatchMatmulOp.OPERATION_NAME):
             operator = op.operator()
             permutation = permute_2to4(operator, self.strategy, self.fragment)

@@ -6,10 +6,12 @@ and scalars, so `f64` code can be run in `f32` or with 16-bit storage. Constants
 new type. A program that mixes float types is refused: which of them is meant cannot be known.
 """
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from twofour.dialects.stencil.ops import accumulation_type
+from twofour.dialects.stencil.ops import accumulation_type, round_weight
 from twofour.dialects.stencil.traversal import LINEAR_OPS, nested_ops
 from twofour.dialects.stencil.types import GridType, ResultType
 from twofour.mlir import ir
@@ -52,11 +54,27 @@ class _Converter:
         elif name == "arith.constant" and isinstance(op.attributes["value"], ir.FloatAttr):
             value = op.attributes["value"]
             if value.type == self.old:
-                op.attributes["value"] = ir.FloatAttr.get(self.new, value.value)
+                op.attributes["value"] = self._constant(value.value, op)
         elif name in LINEAR_OPS:
-            kind = accumulation_type(self.new)
-            rounded = [float(kind(w)) for w in op.attributes["weights"]]
-            op.attributes["weights"] = ir.DenseF64ArrayAttr.get(rounded)
+            op.attributes["weights"] = self._rounded(op.attributes["weights"])
+            if "constant" in op.attributes:
+                (constant,) = self._rounded([op.attributes["constant"].value])
+                op.attributes["constant"] = ir.FloatAttr.get_f64(constant)
+            for matrix in ("matrix", "values"):
+                if matrix in op.attributes:
+                    rows = map(self._rounded, op.attributes[matrix])
+                    op.attributes[matrix] = ir.ArrayAttr.get(list(rows))
+
+    def _constant(self, value: float, op) -> ir.FloatAttr:
+        rounded = ir.FloatAttr.get(self.new, value)
+        if math.isfinite(value) and not math.isfinite(rounded.value):
+            raise error_at(op, f"expected a constant in the range of {self.new}, got {value}")
+        return rounded
+
+    def _rounded(self, weights: Iterable[float]) -> ir.DenseF64ArrayAttr:
+        """Weights as numbers of the accumulation type."""
+        kind = accumulation_type(self.new)
+        return ir.DenseF64ArrayAttr.get([round_weight(w, kind) for w in weights])
 
 
 def _float_type(module) -> ir.Type | None:

@@ -72,6 +72,10 @@ def _rounded_forms(apply: ApplyOp, known: dict[ir.Value, Form]) -> list[Form]:
 
 
 def _round(form: LinearForm, kind: type[np.floating], apply: ApplyOp) -> Form:
+    element = apply.results[0].type.element_type
+    other = {str(t.type.element_type) for t, _ in form.terms if t.type.element_type != element}
+    if other:
+        return NotLinear(f"reads elements of {min(other)} and computes {element}", apply)
     limit = Fraction(float(np.finfo(kind).max))
     if any(abs(weight) > limit for weight in (*form.terms.values(), form.constant)):
         return NotLinear(f"has a weight beyond the range of {kind.__name__}", apply)

@@ -13,6 +13,7 @@ the steps: the bounds of its store are smaller by (steps - 1) times the reach. T
 the boundary take single steps, so that the whole equals single steps everywhere.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +23,13 @@ from typing import ClassVar
 import numpy as np
 
 from twofour.dialects.stencil.box import Box
-from twofour.dialects.stencil.ops import WeightedSumOp, accumulation_type, addend_of, linear_terms
+from twofour.dialects.stencil.ops import (
+    WeightedSumOp,
+    accumulation_type,
+    addend_of,
+    linear_terms,
+    round_weight,
+)
 from twofour.dialects.stencil.traversal import functions
 from twofour.dialects.stencil.types import BoundsAttr, TempType
 from twofour.errors import TwofourError
@@ -32,6 +39,9 @@ from twofour.passes import ModulePass
 
 STEPS_ATTRIBUTE = "stencil.steps"
 SINGLE_STEP_ATTRIBUTE = "stencil.single_step"
+
+# A kernel is code for every term: beyond this, compiling takes minutes.
+MAX_FUSED_TERMS = 4096
 
 Offset = tuple[int, ...]
 
@@ -83,6 +93,12 @@ def convolve(
     return {offset: weight for offset, weight in total.items() if weight}
 
 
+def _fused_terms(offsets: Sequence[Offset], steps: int) -> int:
+    """A bound on the number of terms of `steps` steps in one: the points of the box they reach."""
+    spans = (max(column) - min(column) for column in zip(*offsets, strict=True))
+    return math.prod(steps * span + 1 for span in spans)
+
+
 def deep_interior(box: Box, offsets: Sequence[Offset], steps: int) -> Box | None:
     """The points of `box` that reach only points of `box` in all steps but the last."""
     low = [max(0, -min(column)) for column in zip(*offsets, strict=True)]
@@ -101,6 +117,12 @@ def _fuse(function, step: LinearStep, steps: int) -> None:
             step.store,
             f"expected bounds with points that {steps} fused steps can reach, got {bounds}",
         )
+    terms = _fused_terms(offsets, steps)
+    if terms > MAX_FUSED_TERMS:
+        raise error_at(
+            step.weighted_sum,
+            f"expected at most {MAX_FUSED_TERMS} terms in {steps} fused steps, got {terms}",
+        )
     name = function.attributes["sym_name"].value
     with ir.InsertionPoint.after(function):
         fused = function.operation.clone().opview
@@ -110,19 +132,20 @@ def _fuse(function, step: LinearStep, steps: int) -> None:
     inner = linear_step(fused)
     element = inner.weighted_sum.results[0].type.element_type
     kind = accumulation_type(element)
-    total = {o: float(kind(float(w))) for o, w in convolve(offsets, weights, steps).items()}
+    total = {o: round_weight(w, kind) for o, w in convolve(offsets, weights, steps).items()}
     total = {offset: weight for offset, weight in sorted(total.items()) if weight}
-    if not total or not np.all(np.isfinite(list(total.values()))):
-        raise error_at(step.weighted_sum, f"expected weights that {steps} steps keep in range")
     growth = sum(map(Fraction, weights))
     shift = sum((growth**k for k in range(steps)), Fraction(0)) * Fraction(constant)
+    shift = round_weight(shift, kind)
+    if not total or not np.all(np.isfinite([shift, *total.values()])):
+        raise error_at(step.weighted_sum, f"expected weights that {steps} steps keep in range")
     with ir.InsertionPoint(inner.weighted_sum):
         value = WeightedSumOp.build(
             TempType.of(interior, element),
             inner.load.results[0],
             list(total),
             list(total.values()),
-            constant=float(kind(float(shift))),
+            constant=shift,
             loc=inner.weighted_sum.location,
         ).results[0]
     inner.weighted_sum.results[0].replace_all_uses_with(value)

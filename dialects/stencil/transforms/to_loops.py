@@ -21,7 +21,7 @@ from twofour.dialects.stencil.sweep import (
     replace_by_sweep,
 )
 from twofour.dialects.stencil.traversal import accesses, captured_values, nested_ops
-from twofour.dialects.stencil.types import TempType
+from twofour.dialects.stencil.types import ResultType, TempType
 from twofour.mlir import arith, func, ir, memref, scf
 from twofour.mlir_support import defining_op, is_inside
 from twofour.passes import ModulePass
@@ -107,6 +107,12 @@ class _Body:
         for op in moved:
             for inner in nested_ops(op):
                 self._copy_captured(inner)
+        for op in moved:
+            for inner in nested_ops(op):
+                for result in inner.results:
+                    if isinstance(result.type, ResultType):
+                        # What `scf.if` yields is the value itself from here on.
+                        result.set_type(result.type.element_type)
         for op in moved:
             for inner in nested_ops(op):
                 self._replace(inner, point)

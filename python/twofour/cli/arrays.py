@@ -2,9 +2,7 @@
 """Arrays of the command line: `.npy` files in and out, and what runs when no input is given."""
 
 import os
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -25,7 +23,8 @@ def load_array(
     except OSError as failure:
         reason = (failure.strerror or str(failure)).lower()
         raise TwofourError(f"cannot read the file: {reason}", location) from None
-    except (ValueError, EOFError, MemoryError) as failure:
+    except Exception as failure:
+        # NumPy lets exceptions of its tokenizer, of zipfile and others escape from malformed files.
         reason = str(failure).splitlines()[0] if str(failure) else type(failure).__name__
         raise TwofourError(f"expected a .npy file, got: {reason}", location) from None
     if not isinstance(array, np.ndarray):
@@ -51,36 +50,3 @@ def output_paths(path: str, count: int) -> list[str]:
         return [path]
     stem, suffix = os.path.splitext(path)
     return [f"{stem}.{number}{suffix}" for number in range(count)]
-
-
-def check_output(path: str) -> None:
-    """Raise TwofourError, located at the file, where it could not be written."""
-    target = Path(path)
-    folder = target.parent
-    if target.is_dir():
-        raise TwofourError("cannot write the file: it is a directory", SourceLocation(path))
-    if not folder.is_dir():
-        raise TwofourError(f"cannot write the file: no directory '{folder}'", SourceLocation(path))
-    blocked = target if target.exists() else folder
-    if not os.access(blocked, os.W_OK):
-        raise TwofourError("cannot write the file: permission denied", SourceLocation(path))
-
-
-def save_arrays(arrays: Sequence[np.ndarray], paths: Sequence[str]) -> None:
-    """Write each array to its file, whole or not at all."""
-    for array, path in zip(arrays, paths, strict=False):
-        folder = os.path.dirname(path) or "."
-        try:
-            with tempfile.NamedTemporaryFile(dir=folder, suffix=".npy", delete=False) as scratch:
-                np.save(scratch, array, allow_pickle=False)
-            os.chmod(scratch.name, 0o666 & ~_umask())
-            os.replace(scratch.name, path)
-        except OSError as failure:
-            reason = (failure.strerror or str(failure)).lower()
-            raise TwofourError(f"cannot write the file: {reason}", SourceLocation(path)) from None
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

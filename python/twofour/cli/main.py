@@ -4,7 +4,7 @@
 import sys
 
 from twofour.cli.options import parse_arguments
-from twofour.command_line import on_command_line
+from twofour.command_line import on_command_line, out_of_memory
 from twofour.errors import TwofourError
 
 
@@ -16,6 +16,9 @@ def main(arguments: list[str] | None = None) -> int:
         options.command(options)
     except TwofourError as error:
         print(on_command_line(error, words), file=sys.stderr)
+        return 1
+    except MemoryError as failure:
+        print(on_command_line(out_of_memory(failure), words), file=sys.stderr)
         return 1
     except BrokenPipeError:
         # The reader of a pipe went away; nothing is left to say.

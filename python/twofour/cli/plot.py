@@ -3,6 +3,7 @@
 
 import importlib.util
 import os
+from typing import BinaryIO
 
 import numpy as np
 
@@ -20,7 +21,7 @@ def check_plot(path: str, rank: int) -> None:
         raise TwofourError("expected matplotlib for --plot: pip install 'twofour[plot]'")
 
 
-def save_plot(field: np.ndarray, element: ElementType, path: str, title: str) -> None:
+def plot(field: np.ndarray, element: ElementType, title: str, file: BinaryIO) -> None:
     """Write a PNG of a 2-D field, axis 0 downwards, with a colour bar."""
     import matplotlib
 
@@ -32,5 +33,5 @@ def save_plot(field: np.ndarray, element: ElementType, path: str, title: str) ->
     image = axes.imshow(values, cmap="viridis")
     axes.set(title=title, xlabel="axis 1", ylabel="axis 0")
     figure.colorbar(image, ax=axes)
-    figure.savefig(path, dpi=150)
+    figure.savefig(file, format="png", dpi=150)
     pyplot.close(figure)

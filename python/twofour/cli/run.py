@@ -4,15 +4,18 @@
 import argparse
 import math
 import time
+from functools import partial
 
 import numpy as np
 
 from twofour.api import FieldProgram, Stencil, compile
-from twofour.cli.arrays import bump, check_output, load_array, output_paths, save_arrays
-from twofour.cli.plot import check_plot, save_plot
+from twofour.cli.arrays import bump, load_array, output_paths
+from twofour.cli.files import check_output, write_files
+from twofour.cli.plot import check_plot, plot
 from twofour.errors import TwofourError
 from twofour.runtime import Progress
 
+MAX_POINTS = 2**59
 DEFAULT_SHAPES = {1: (1 << 20,), 2: (1024, 1024), 3: (128, 128, 128)}
 
 
@@ -33,16 +36,21 @@ def run(options: argparse.Namespace) -> None:
     is_kernel = isinstance(program, Stencil)
     inputs = _kernel_input(options, program) if is_kernel else _field_inputs(options, program)
     outputs = 1 if is_kernel else len(program.outputs)
-    paths = output_paths(options.output, outputs) if options.output else []
-    for path in [*paths, *filter(None, [options.plot])]:
+    paths = output_paths(options.output, outputs) if options.output is not None else []
+    for path in paths:
         check_output(path)
-    if options.plot:
-        check_plot(options.plot, program.rank)
+    if options.plot is not None:
+        rank = program.rank if is_kernel else len(program.outputs[0].shape)
+        check_plot(options.plot, rank)
+        check_output(options.plot)
     results, seconds = _advance(options, program, inputs)
+    files = [(path, partial(np.save, arr=result)) for path, result in zip(paths, results)]
+    if options.plot is not None:
+        element = program.element_type if is_kernel else program.outputs[0].element
+        picture = partial(plot, results[0], element, program.name)
+        files.append((options.plot, picture))
+    write_files(files)
     print(_report(program, inputs, options.steps, seconds))
-    save_arrays(results, paths)
-    if options.plot:
-        save_plot(results[0], program.element_type, options.plot, title=program.name)
 
 
 def _advance(options, program: Stencil | FieldProgram, inputs) -> tuple[list[np.ndarray], float]:
@@ -64,11 +72,11 @@ def _kernel_input(options, program: Stencil) -> list[np.ndarray]:
     if options.input:
         if len(options.input) > 1:
             raise TwofourError(f"expected 1 input, got {len(options.input)}")
-        if options.shape:
+        if options.shape is not None:
             raise TwofourError("expected --input or --shape, got both")
         return [load_array(options.input[0], program.element_type, rank=program.rank)]
     shape = DEFAULT_SHAPES.get(program.rank, (32,) * program.rank)
-    if options.shape:
+    if options.shape is not None:
         shape = _parse_shape(options.shape, program.rank)
     return [bump(shape, program.element_type)]
 
@@ -80,12 +88,14 @@ def _parse_shape(text: str, rank: int) -> tuple[int, ...]:
         raise TwofourError(f"expected extents as N,N,..., got '{text}'") from None
     if len(shape) != rank or min(shape) < 1:
         raise TwofourError(f"expected {rank} positive extents, got '{text}'")
+    if math.prod(shape) > MAX_POINTS:
+        raise TwofourError(f"expected at most {MAX_POINTS} points, got '{text}'")
     return shape
 
 
 def _field_inputs(options, program: FieldProgram) -> list[np.ndarray]:
     """The loaded fields: arrays from files, or the same bump in each."""
-    if options.shape:
+    if options.shape is not None:
         raise TwofourError("expected --shape with a kernel only: a file gives its extents")
     fields = program.inputs
     if options.input and len(options.input) != len(fields):

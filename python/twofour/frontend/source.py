@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Reading program files: MLIR's generic form, or the pretty syntax of xDSL's stencil dialect."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -10,6 +11,43 @@ from twofour.errors import SourceLocation, TwofourError
 from twofour.frontend.xdsl_text import is_xdsl_syntax
 from twofour.mlir import ir
 from twofour.mlir_support import VerificationFailure, source_location
+
+# MLIR's parser and printer recurse without a limit, and end the process on texts beyond these.
+MAX_NESTING = 128
+MAX_DIGITS = 1000
+MAX_SIGNS = 100
+
+_TOKEN = re.compile(
+    r'//[^\n]*|"(?:[^"\\\n]|\\.)*"|->'
+    r"|(?P<open>[(\[{<])|(?P<close>[)\]}>])"
+    rf"|(?P<digits>0x[0-9a-fA-F]{{{MAX_DIGITS}}}|[0-9]{{{MAX_DIGITS}}})"
+    rf"|(?P<signs>(?:-\s*){{{MAX_SIGNS}}})"
+)
+_CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
+
+
+def check_text(text: str, filename: str) -> None:
+    """Raise ParseFailure for nesting, numbers and rows of signs that no program needs."""
+    depths = dict.fromkeys(_CLOSING.values(), 0)
+    for match in _TOKEN.finditer(text):
+        kind, token = match.lastgroup, match[0]
+        expected = None
+        if kind == "open":
+            depths[_CLOSING[token]] += 1
+            if sum(depths.values()) > MAX_NESTING:
+                expected = f"at most {MAX_NESTING} brackets inside each other"
+        elif kind == "close":
+            # A `>` may be a comparison, and wrong brackets are the parser's to report.
+            depths[token] = max(0, depths[token] - 1)
+        elif kind == "digits":
+            expected = f"numbers of fewer than {MAX_DIGITS} digits"
+        elif kind == "signs":
+            expected = f"fewer than {MAX_SIGNS} signs in a row"
+        if expected:
+            line = text.count("\n", 0, match.start()) + 1
+            column = match.start() - text.rfind("\n", 0, match.start())
+            message = f"expected {expected}, got more"
+            raise ParseFailure([TwofourError(message, SourceLocation(filename, line, column))])
 
 
 def read_text(filename: str) -> str:
@@ -44,6 +82,7 @@ def parse_module(text: str, filename: str, first_line: int = 1) -> ir.Module:
     """
     if first_line > 1:
         text = "\n" * (first_line - 1) + text
+    check_text(text, filename)
     if is_xdsl_syntax(text):
         # xdsl takes longer to import than everything else together.
         from twofour.frontend.xdsl_import import import_xdsl

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Programs from weights: a kernel as the module that a file with it would hold."""
 
+import math
 from collections.abc import Sequence
 
+from twofour.dialects.stencil.box import MAX_POINTS
+from twofour.errors import TwofourError
 from twofour.kernels import Kernel
 from twofour.mlir import ir
 
@@ -19,6 +22,11 @@ def kernel_module(kernel: Kernel, dtype: str, steps: int = 1) -> ir.Module:
     low = [max(0, -min(column)) for column in zip(*kernel.offsets, strict=True)]
     high = [max(0, max(column)) for column in zip(*kernel.offsets, strict=True)]
     extents = [max(NOMINAL_EXTENT, 2 * steps * (lo + hi)) for lo, hi in zip(low, high, strict=True)]
+    points = math.prod(lo + e + hi for lo, e, hi in zip(low, extents, high, strict=True))
+    if points > MAX_POINTS:
+        raise TwofourError(
+            f"expected offsets that reach at most {MAX_POINTS} points in {steps} steps, got {points}"
+        )
     outer = [e + hi for e, hi in zip(extents, high, strict=True)]
     field_bounds = f"#stencil.bounds<{[-lo for lo in low]}, {outer}>"
     store_bounds = f"#stencil.bounds<{[0] * rank}, {extents}>"

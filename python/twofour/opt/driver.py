@@ -109,6 +109,8 @@ def _print(module: ir.Module, options: OptOptions) -> str:
 
 
 def _write(text: str, output: str) -> None:
+    if not output:
+        raise TwofourError("expected the name of a file after '-o', got ''")
     if output == "-":
         sys.stdout.write(text)
         return

@@ -3,7 +3,7 @@
 
 import sys
 
-from twofour.command_line import on_command_line
+from twofour.command_line import on_command_line, out_of_memory
 from twofour.errors import TwofourError
 from twofour.opt.options import OptOptions, parse_arguments
 
@@ -15,6 +15,9 @@ def main(arguments: list[str] | None = None) -> int:
         return run(parse_arguments(words))
     except TwofourError as error:
         print(on_command_line(error, words), file=sys.stderr)
+        return 1
+    except MemoryError as failure:
+        print(on_command_line(out_of_memory(failure), words), file=sys.stderr)
         return 1
     except BrokenPipeError:
         sys.stderr.close()

@@ -23,6 +23,15 @@ from twofour.runtime.threads import resolve_threads
 
 PROGRESS_INTERVAL = 0.1  # seconds between two reports of progress
 
+# Rows a few of which lie a multiple of this many bytes apart share sets of the cache, and loads of
+# one wait for stores to another. Runs of several steps keep gaps between rows that avoid it, and
+# pay for them by one copy at the end.
+PAGE = 4096
+CACHE_LINE = 64
+CLOSE = 3 * CACHE_LINE
+NEIGHBOURS = 5  # rows that a block of rows reaches
+STEPS_WORTH_A_COPY = 4
+
 
 def check_steps(steps: int) -> int:
     """Return `steps` as an int; raises TwofourError where it is not an integer >= 0."""
@@ -187,6 +196,18 @@ class _Plan:
         self.kept = around(crop, single.interior)
 
 
+def _row_bytes(length: int) -> int:
+    """Return the bytes from row to row, at least `length`, for which no near rows collide."""
+    if length < PAGE // NEIGHBOURS:
+        return length
+    row = -(-length // CACHE_LINE) * CACHE_LINE
+    while any(
+        min(distance := k * row % PAGE, PAGE - distance) < CLOSE for k in range(1, NEIGHBOURS + 1)
+    ):
+        row += CACHE_LINE
+    return row
+
+
 class _State:
     """The field's values now, in one of two buffers, and the sweeps bound to them."""
 
@@ -194,18 +215,27 @@ class _State:
         self._plan = plan
         self._bound = {}
         self._current = values
+        self._pad_rows = steps >= STEPS_WORTH_A_COPY
         # The caller's array is the first source as it is where no halo has to be written to it.
         self._borrowed = not plan.padded and plan.single.refresh.empty
         if not self._borrowed:
-            self._current = np.empty(plan.shape, values.dtype)
+            self._current = self._empty(values.dtype)
             self._current[plan.crop] = values
         self._next = self._new_buffer()
 
     def _new_buffer(self) -> np.ndarray:
-        buffer = np.empty(self._plan.shape, self._current.dtype)
+        buffer = self._empty(self._current.dtype)
         for box in self._plan.kept:
             buffer[box] = self._current[box]
         return buffer
+
+    def _empty(self, dtype: np.dtype) -> np.ndarray:
+        """Return a new buffer, with gaps between rows that would collide in the cache."""
+        shape = self._plan.shape
+        if not self._pad_rows or len(shape) == 1:
+            return np.empty(shape, dtype)
+        row = _row_bytes(shape[-1] * dtype.itemsize) // dtype.itemsize
+        return np.empty((*shape[:-1], row), dtype)[..., : shape[-1]]
 
     def advance(self, sweep: SingleSweep | FusedSweep) -> int:
         """Run one sweep, exchange the buffers and return how many steps that were."""
@@ -226,4 +256,5 @@ class _State:
         """Return the values as a C-contiguous array of the caller's shape."""
         if self._plan.refresh_result:
             self._plan.single.refresh(self._current)
-        return self._current[self._plan.crop].copy() if self._plan.padded else self._current
+        cropped = self._current[self._plan.crop]
+        return cropped.copy() if self._plan.padded else np.ascontiguousarray(cropped)

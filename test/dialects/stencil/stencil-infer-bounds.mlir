@@ -1,4 +1,4 @@
-// RUN: twofour-opt %s --split-input-file --stencil-infer-bounds | filecheck %s
+// RUN: twofour-opt %s --split-input-file --verify-diagnostics --stencil-infer-bounds | filecheck %s
 
 // Each temp becomes as large as its uses need, whatever the bounds of the fields.
 
@@ -259,5 +259,111 @@ func.func private @declared(!stencil.field<1 : i64, f64>)
 // CHECK: "stencil.load"(%{{.*}}) : {{.*}} -> !stencil.temp<1 : i64, f64>
 func.func @unused(%u: !stencil.field<1 : i64, f64>) {
   %t = "stencil.load"(%u) : (!stencil.field<1 : i64, f64>) -> !stencil.temp<1 : i64, f64>
+  return
+}
+
+// -----
+
+// A field that is too small: the error stands at the access that reaches too far.
+
+!field = !stencil.field<#stencil.bounds<[0, -1], [64, 65]>, f64>
+!temp = !stencil.temp<2 : i64, f64>
+
+func.func @too_small(%u: !field, %v: !field) {
+  %t = "stencil.load"(%u) : (!field) -> !temp
+  %r = "stencil.apply"() ({
+    %a = "stencil.access"(%t) {offset = array<i64: 0, 1>} : (!temp) -> f64
+    // expected-error @+1 {{'stencil.access' op expected the field's bounds to cover [-1,63]x[0,64], got [0,64]x[-1,65]}}
+    %b = "stencil.access"(%t) {offset = array<i64: -1, 0>} : (!temp) -> f64
+    %s = arith.addf %a, %b : f64
+    "stencil.return"(%s) : (f64) -> ()
+  }) : () -> !temp
+  "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0, 0], [64, 64]>} : (!temp, !field) -> ()
+  return
+}
+
+// -----
+
+// The same at the end of a chain.
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<1 : i64, f64>
+
+func.func @too_small_for_a_chain(%u: !field, %v: !field) {
+  %t = "stencil.load"(%u) : (!field) -> !temp
+  %r = "stencil.apply"() ({
+    // expected-error @+1 {{'stencil.access' op expected the field's bounds to cover [-2,62], got [-1,65]}}
+    %a = "stencil.access"(%t) {offset = array<i64: -1>} : (!temp) -> f64
+    "stencil.return"(%a) : (f64) -> ()
+  }) : () -> !temp
+  %q = "stencil.apply"() ({
+    %a = "stencil.access"(%r) {offset = array<i64: -1>} : (!temp) -> f64
+    "stencil.return"(%a) : (f64) -> ()
+  }) : () -> !temp
+  "stencil.store"(%q, %v) {bounds = #stencil.bounds<[0], [64]>} : (!temp, !field) -> ()
+  return
+}
+
+// -----
+
+// The same for a temp of lower rank, and for a sum.
+
+!plane = !stencil.field<#stencil.bounds<[0, 0], [4, 8]>, f64>
+!line = !stencil.field<#stencil.bounds<[0], [8]>, f64>
+
+func.func @too_small_in_lower_rank(%u: !line, %v: !plane) {
+  %t = "stencil.load"(%u) : (!line) -> !stencil.temp<1 : i64, f64>
+  %r = "stencil.apply"() ({
+    // expected-error @+1 {{'stencil.access' op expected the field's bounds to cover [1,9], got [0,8]}}
+    %a = "stencil.access"(%t) {offset = array<i64: 1>, offset_mapping = array<i64: 1>} : (!stencil.temp<1 : i64, f64>) -> f64
+    "stencil.return"(%a) : (f64) -> ()
+  }) : () -> !stencil.temp<2 : i64, f64>
+  "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0, 0], [4, 8]>} : (!stencil.temp<2 : i64, f64>, !plane) -> ()
+  return
+}
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[0], [8]>, f64>
+!temp = !stencil.temp<1 : i64, f64>
+
+func.func @too_small_for_a_sum(%u: !field, %v: !field) {
+  %t = "stencil.load"(%u) : (!field) -> !temp
+  // expected-error @+1 {{'stencil.weighted_sum' op expected the field's bounds to cover [-1,9], got [0,8]}}
+  %r = "stencil.weighted_sum"(%t) {offsets = [[-1], [1]], weights = array<f64: 1.0, 1.0>} : (!temp) -> !temp
+  "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0], [8]>} : (!temp, !field) -> ()
+  return
+}
+
+// -----
+
+// Bounds of a temp that are known but too small for what reads it.
+
+!field = !stencil.field<#stencil.bounds<[-8], [72]>, f64>
+!temp = !stencil.temp<1 : i64, f64>
+!small = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+
+func.func @known_but_too_small(%u: !field, %v: !field) {
+  %t = "stencil.load"(%u) : (!field) -> !small
+  %r = "stencil.apply"() ({
+    // expected-error @+1 {{'stencil.access' op expected the temp's bounds to cover [1,65], got [0,64]}}
+    %a = "stencil.access"(%t) {offset = array<i64: 1>} : (!small) -> f64
+    "stencil.return"(%a) : (f64) -> ()
+  }) : () -> !temp
+  "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0], [64]>} : (!temp, !field) -> ()
+  return
+}
+
+// -----
+
+// A field of unknown bounds that is read.
+
+!unknown = !stencil.field<1 : i64, f64>
+!temp = !stencil.temp<1 : i64, f64>
+
+func.func @unknown_field(%u: !unknown, %v: !unknown) {
+  // expected-error @+1 {{'stencil.load' op expected a field with known bounds, got !stencil.field<1 : i64, f64>}}
+  %t = "stencil.load"(%u) : (!unknown) -> !temp
+  "stencil.store"(%t, %v) {bounds = #stencil.bounds<[0], [8]>} : (!temp, !unknown) -> ()
   return
 }
