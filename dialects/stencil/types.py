@@ -43,8 +43,7 @@ class BoundsAttr(Stencil.Attribute, name="bounds"):
 def _check_size(box: Box) -> None:
     # Beyond this, sizes in bytes and sums of bounds and offsets overflow 64 bits.
     expect(
-        max(map(abs, box.lower + box.upper)) <= MAX_POINTS
-        and math.prod(box.extents) <= MAX_POINTS,
+        max(map(abs, box.lower + box.upper)) <= MAX_POINTS and math.prod(box.extents) <= MAX_POINTS,
         f"expected bounds of at most {MAX_POINTS} points within +-{MAX_POINTS}, got {box}",
     )
 

@@ -2,7 +2,7 @@
 //   out = u - strength(z) laplace(laplace(u)) / 64
 // Axes are (z, y, x). The first apply is linear and becomes a weighted sum. The second one multiplies
 // by a field of lower rank, read along z only, and stays on the general path. The inner
-// Laplacian is computed two cells wide around nothing that is stored: bounds are inferred.
+// Laplacian is needed one cell beyond the result on each side; its bounds are inferred.
 !field = !stencil.field<[-2,34]x[-2,34]x[-2,34]xf32>
 !profile = !stencil.field<[0,32]xf32>
 !temp = !stencil.temp<?x?x?xf32>

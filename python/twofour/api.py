@@ -109,7 +109,8 @@ def find_source(source: str | os.PathLike) -> Kernel | str:
     if name in kernels:
         return kernels[name]
     if not os.path.exists(name) and "." not in name and os.sep not in name:
-        raise TwofourError(f"unknown kernel '{name}'{suggest(name, kernels)}")
+        hint = suggest(name, kernels) or "; 'twofour kernels' lists them"
+        raise TwofourError(f"unknown kernel '{name}'{hint}")
     return name
 
 
@@ -179,12 +180,12 @@ class Stencil:
 class FieldProgram:
     """A compiled file, called on its input fields (halo included), in order.
 
-    `inputs` and `outputs` describe its fields.
+    `inputs` and `outputs` describe its fields; `threads` is the number that its sweeps run on.
     """
 
     def __init__(self, path: str, compiled: CompiledCpu, boundary, threads: int | None):
         self._path, self._compiled = path, compiled
-        self.threads = resolve_threads(threads)
+        threads = resolve_threads(threads)
         program = compiled.program
         if not program.fields:
             raise TwofourError("expected a function with fields", SourceLocation(path))
@@ -194,9 +195,11 @@ class FieldProgram:
         self.rank = program.fields[0].box.rank
         self.element_type = field_element_type(compiled.element)
         self.schedule = compiled.schedule
+        self.has_time_loop = program.time_loop is not None
         executable = CpuExecutable(compiled)
+        self.threads = threads if executable.is_threaded else 1
         self._fields = executable.field_stepper(
-            parse_boundary(boundary, max(field.box.rank for field in program.fields)), self.threads
+            parse_boundary(boundary, max(field.box.rank for field in program.fields)), threads
         )
         self.inputs = [field for field in self._fields.fields if field.loaded]
         self.outputs = [field for field in self._fields.fields if field.stored]
@@ -205,7 +208,11 @@ class FieldProgram:
             interior = self.inputs[0].interior
             if interior is not None:
                 parsed = parse_boundary(boundary, self.rank)
-                self._linear = executable.linear_stepper(parsed, self.threads, interior)
+                self._linear = executable.linear_stepper(parsed, threads, interior)
+        if compiled.fused is not None and self._linear is None:
+            raise TwofourError(
+                "expected input and output fields of one type to fuse steps", SourceLocation(path)
+            )
 
     def __call__(self, *inputs: np.ndarray, steps: int = 1, scalars=(), progress=None):
         """The stored fields after `steps` calls: one array, or a tuple where there are several.

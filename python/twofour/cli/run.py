@@ -44,7 +44,9 @@ def run(options: argparse.Namespace) -> None:
         check_plot(options.plot, rank)
         check_output(options.plot)
     results, seconds = _advance(options, program, inputs)
-    files = [(path, partial(np.save, arr=result)) for path, result in zip(paths, results)]
+    files = [
+        (path, partial(np.save, arr=result)) for path, result in zip(paths, results, strict=False)
+    ]
     if options.plot is not None:
         element = program.element_type if is_kernel else program.outputs[0].element
         picture = partial(plot, results[0], element, program.name)
@@ -109,10 +111,16 @@ def _field_inputs(options, program: FieldProgram) -> list[np.ndarray]:
 
 
 def _report(program: Stencil | FieldProgram, inputs, steps: int, seconds: float) -> str:
+    how = (
+        f"({program.schedule}, {program.element_type.name}, "
+        f"{program.threads} thread{'s' if program.threads > 1 else ''})"
+    )
+    if isinstance(program, FieldProgram) and program.has_time_loop:
+        # How many points such a call updates is the program's own business.
+        return f"{program.name}: {steps} calls of its time loop in {seconds:.3g} s {how}"
     points = program.updated_points(inputs)
     rate = points * steps / seconds / 1e9 if seconds > 0 else math.inf
     return (
         f"{program.name}: {points} points x {steps} steps in {seconds:.3g} s, "
-        f"{rate:.3g} GStencil/s ({program.schedule}, {program.element_type.name}, "
-        f"{program.threads} thread{'s' if program.threads > 1 else ''})"
+        f"{rate:.3g} GStencil/s {how}"
     )

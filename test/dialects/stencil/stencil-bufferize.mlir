@@ -3,25 +3,376 @@
 !field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
 !temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f64>
 !inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
-!view = memref<66xf64, strided<[1], offset: ?>>
+!static = memref<66xf64, strided<[1], offset: ?>>
+!view = memref<?xf64, strided<[1], offset: ?>>
+
+func.func private @kernel(!view, !view)
 
 // Fields become memrefs of their extents, and a kernel writes straight into the field that its
 // result is stored to: coordinate 0 is index 1.
 
-func.func private @kernel(!view, memref<64xf64>)
-
 // CHECK-LABEL: func.func @write_through(
 // CHECK-SAME: %[[U:[a-z0-9]+]]: memref<66xf64>, %[[V:[a-z0-9]+]]: memref<66xf64>) attributes {llvm.emit_c_interface}
-// CHECK-NEXT: %[[IN:.*]] = memref.cast %[[U]] : memref<66xf64> to memref<66xf64, strided<[1], offset: ?>>
-// CHECK-NEXT: %[[OUT:.*]] = memref.subview %[[V]][1] [64] [1] : memref<66xf64> to memref<64xf64, strided<[1], offset: 1>>
-// CHECK: call @kernel(%[[IN]],
+// CHECK-NEXT: %[[STATIC:.*]] = memref.cast %[[U]] : memref<66xf64> to memref<66xf64, strided<[1], offset: ?>>
+// CHECK-NEXT: %[[IN:.*]] = memref.cast %[[STATIC]]
+// CHECK-NEXT: %[[PART:.*]] = memref.subview %[[V]][1] [64] [1] : memref<66xf64> to memref<64xf64, strided<[1], offset: 1>>
+// CHECK-NEXT: %[[OUT:.*]] = memref.cast %[[PART]]
+// CHECK-NEXT: call @kernel(%[[IN]], %[[OUT]])
 // CHECK-NEXT: return
 func.func @write_through(%u: !field, %v: !field) {
   %t = "stencil.load"(%u) : (!field) -> !temp
-  %m = builtin.unrealized_conversion_cast %t : !temp to !view
-  %alloc = memref.alloc() : memref<64xf64>
-  call @kernel(%m, %alloc) : (!view, memref<64xf64>) -> ()
-  %r = builtin.unrealized_conversion_cast %alloc : memref<64xf64> to !inner
+  %m0 = builtin.unrealized_conversion_cast %t : !temp to !static
+  %in0 = memref.cast %m0 : !static to !view
+  %alloc0 = memref.alloc() : memref<64xf64>
+  %out0 = memref.cast %alloc0 : memref<64xf64> to !view
+  func.call @kernel(%in0, %out0) : (!view, !view) -> ()
+  %r = builtin.unrealized_conversion_cast %alloc0 : memref<64xf64> to !inner
   "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+  return
+}
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+!static = memref<66xf64, strided<[1], offset: ?>>
+!view = memref<?xf64, strided<[1], offset: ?>>
+
+func.func private @kernel(!view, !view)
+
+// Where the same field is read, the result is formed beside it and copied, and the temp keeps the
+// value that was loaded.
+
+// CHECK-LABEL: func.func @in_place(
+// CHECK-SAME: %[[U:[a-z0-9]+]]: memref<66xf64>
+// CHECK: %[[LOADED:.*]] = memref.alloc() : memref<66xf64>
+// CHECK: scf.for %[[I:[a-z0-9]+]] =
+// CHECK-NEXT: %[[X:.*]] = memref.load %[[U]][%[[I]]]
+// CHECK-NEXT: memref.store %[[X]], %[[LOADED]][%[[I]]]
+// CHECK: memref.cast %[[LOADED]]
+// CHECK: %[[RESULT:.*]] = memref.alloc() : memref<64xf64>
+// CHECK: call @kernel(
+// CHECK: %[[PART:.*]] = memref.subview %[[U]][1] [64] [1]
+// CHECK: scf.for %[[J:[a-z0-9]+]] =
+// CHECK-NEXT: %[[Y:.*]] = memref.load %[[RESULT]][%[[J]]]
+// CHECK-NEXT: memref.store %[[Y]], %[[PART]][%[[J]]]
+// CHECK-DAG: memref.dealloc %[[LOADED]]
+// CHECK-DAG: memref.dealloc %[[RESULT]]
+// CHECK: return
+func.func @in_place(%u: !field) {
+  %t = "stencil.load"(%u) : (!field) -> !temp
+  %m0 = builtin.unrealized_conversion_cast %t : !temp to !static
+  %in0 = memref.cast %m0 : !static to !view
+  %alloc0 = memref.alloc() : memref<64xf64>
+  %out0 = memref.cast %alloc0 : memref<64xf64> to !view
+  func.call @kernel(%in0, %out0) : (!view, !view) -> ()
+  %r = builtin.unrealized_conversion_cast %alloc0 : memref<64xf64> to !inner
+  "stencil.store"(%r, %u) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+  return
+}
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+!static = memref<66xf64, strided<[1], offset: ?>>
+!view = memref<?xf64, strided<[1], offset: ?>>
+
+func.func private @kernel(!view, !view)
+
+// A result that is stored to two fields, in parts: one buffer and two copies.
+
+// CHECK-LABEL: func.func @two_stores(
+// CHECK-SAME: %[[U:[a-z0-9]+]]: memref<66xf64>, %[[V:[a-z0-9]+]]: memref<66xf64>, %[[W:[a-z0-9]+]]: memref<66xf64>
+// CHECK: %[[RESULT:.*]] = memref.alloc() : memref<64xf64>
+// CHECK: call @kernel(
+// CHECK: memref.subview %[[RESULT]][0] [10] [1]
+// CHECK: memref.subview %[[V]][1] [10] [1]
+// CHECK: memref.subview %[[RESULT]][10] [54] [1]
+// CHECK: memref.subview %[[W]][11] [54] [1]
+// CHECK: memref.dealloc %[[RESULT]]
+func.func @two_stores(%u: !field, %v: !field, %w: !field) {
+  %t = "stencil.load"(%u) : (!field) -> !temp
+  %m0 = builtin.unrealized_conversion_cast %t : !temp to !static
+  %in0 = memref.cast %m0 : !static to !view
+  %alloc0 = memref.alloc() : memref<64xf64>
+  %out0 = memref.cast %alloc0 : memref<64xf64> to !view
+  func.call @kernel(%in0, %out0) : (!view, !view) -> ()
+  %r = builtin.unrealized_conversion_cast %alloc0 : memref<64xf64> to !inner
+  "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0], [10]>} : (!inner, !field) -> ()
+  "stencil.store"(%r, %w) {bounds = #stencil.bounds<[10], [64]>} : (!inner, !field) -> ()
+  return
+}
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+!static = memref<66xf64, strided<[1], offset: ?>>
+!view = memref<?xf64, strided<[1], offset: ?>>
+
+func.func private @kernel(!view, !view)
+
+// Two results for one field: the second store wins where they overlap, so both are copied in order.
+
+// CHECK-LABEL: func.func @overlapping_stores(
+// CHECK-SAME: %[[U:[a-z0-9]+]]: memref<66xf64>, %[[V:[a-z0-9]+]]: memref<66xf64>
+// CHECK: %[[A:.*]] = memref.alloc() : memref<64xf64>
+// CHECK: call @kernel(
+// CHECK: %[[B:.*]] = memref.alloc() : memref<64xf64>
+// CHECK: call @kernel(
+// CHECK: memref.load %[[A]]
+// CHECK: memref.load %[[B]]
+func.func @overlapping_stores(%u: !field, %v: !field) {
+  %t = "stencil.load"(%u) : (!field) -> !temp
+  %m0 = builtin.unrealized_conversion_cast %t : !temp to !static
+  %in0 = memref.cast %m0 : !static to !view
+  %alloc0 = memref.alloc() : memref<64xf64>
+  %out0 = memref.cast %alloc0 : memref<64xf64> to !view
+  func.call @kernel(%in0, %out0) : (!view, !view) -> ()
+  %r = builtin.unrealized_conversion_cast %alloc0 : memref<64xf64> to !inner
+  %m1 = builtin.unrealized_conversion_cast %t : !temp to !static
+  %in1 = memref.cast %m1 : !static to !view
+  %alloc1 = memref.alloc() : memref<64xf64>
+  %out1 = memref.cast %alloc1 : memref<64xf64> to !view
+  func.call @kernel(%in1, %out1) : (!view, !view) -> ()
+  %s = builtin.unrealized_conversion_cast %alloc1 : memref<64xf64> to !inner
+  "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+  "stencil.store"(%s, %v) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+  return
+}
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+!static = memref<66xf64, strided<[1], offset: ?>>
+!view = memref<?xf64, strided<[1], offset: ?>>
+
+func.func private @kernel(!view, !view)
+
+// A temp between two sweeps, through a buffer of a part of it, needs memory of its own.
+
+// CHECK-LABEL: func.func @between(
+// CHECK-SAME: %[[U:[a-z0-9]+]]: memref<66xf64>, %[[V:[a-z0-9]+]]: memref<66xf64>
+// CHECK: %[[MIDDLE:.*]] = memref.alloc() : memref<64xf64>
+// CHECK: memref.subview %[[MIDDLE]][1] [62] [1] : memref<64xf64> to memref<62xf64, strided<[1], offset: 1>>
+// CHECK: memref.subview %[[V]][2] [60] [1]
+// CHECK: memref.dealloc %[[MIDDLE]]
+func.func @between(%u: !field, %v: !field) {
+  %t = "stencil.load"(%u) : (!field) -> !temp
+  %m0 = builtin.unrealized_conversion_cast %t : !temp to !static
+  %in0 = memref.cast %m0 : !static to !view
+  %alloc0 = memref.alloc() : memref<64xf64>
+  %out0 = memref.cast %alloc0 : memref<64xf64> to !view
+  func.call @kernel(%in0, %out0) : (!view, !view) -> ()
+  %r = builtin.unrealized_conversion_cast %alloc0 : memref<64xf64> to !inner
+  %b = "stencil.buffer"(%r) : (!inner) -> !stencil.temp<#stencil.bounds<[1], [63]>, f64>
+  %m1 = builtin.unrealized_conversion_cast %b : !stencil.temp<#stencil.bounds<[1], [63]>, f64> to memref<62xf64, strided<[1], offset: ?>>
+  %in1 = memref.cast %m1 : memref<62xf64, strided<[1], offset: ?>> to !view
+  %alloc1 = memref.alloc() : memref<60xf64>
+  %out1 = memref.cast %alloc1 : memref<60xf64> to !view
+  func.call @kernel(%in1, %out1) : (!view, !view) -> ()
+  %s = builtin.unrealized_conversion_cast %alloc1 : memref<60xf64> to !stencil.temp<#stencil.bounds<[1], [61]>, f64>
+  "stencil.store"(%s, %v) {bounds = #stencil.bounds<[1], [61]>} : (!stencil.temp<#stencil.bounds<[1], [61]>, f64>, !field) -> ()
+  return
+}
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+!static = memref<66xf64, strided<[1], offset: ?>>
+!view = memref<?xf64, strided<[1], offset: ?>>
+
+func.func private @kernel(!view, !view)
+
+// Casts and memrefs seen as fields are views; copying a field to the memref it views is nothing.
+
+// CHECK-LABEL: func.func @views(
+// CHECK-SAME: %[[U:[a-z0-9]+]]: memref<?xf64>, %[[M:[a-z0-9]+]]: memref<66xf64>, %[[C:[a-z0-9]+]]: memref<?xf64>
+// CHECK: %[[CAST:.*]] = memref.cast %[[U]] : memref<?xf64> to memref<66xf64>
+// CHECK: memref.cast %[[CAST]] : memref<66xf64> to memref<66xf64, strided<[1], offset: ?>>
+// CHECK: memref.subview %[[M]][1] [64] [1]
+// CHECK: call @kernel(
+// CHECK: %[[X:.*]] = memref.load %[[M]][
+// CHECK-NEXT: memref.store %[[X]], %[[C]][
+// CHECK-NOT: memref.load
+// CHECK: return
+func.func @views(%any: !stencil.field<1 : i64, f64>, %m: memref<66xf64>, %copy: memref<?xf64>) {
+  %u = "stencil.cast"(%any) : (!stencil.field<1 : i64, f64>) -> !field
+  %v = "stencil.external_load"(%m) : (memref<66xf64>) -> !field
+  %t = "stencil.load"(%u) : (!field) -> !temp
+  %s0 = builtin.unrealized_conversion_cast %t : !temp to !static
+  %in0 = memref.cast %s0 : !static to !view
+  %alloc0 = memref.alloc() : memref<64xf64>
+  %out0 = memref.cast %alloc0 : memref<64xf64> to !view
+  func.call @kernel(%in0, %out0) : (!view, !view) -> ()
+  %r = builtin.unrealized_conversion_cast %alloc0 : memref<64xf64> to !inner
+  "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+  "stencil.external_store"(%v, %copy) : (!field, memref<?xf64>) -> ()
+  "stencil.external_store"(%v, %m) : (!field, memref<66xf64>) -> ()
+  return
+}
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+!static = memref<66xf64, strided<[1], offset: ?>>
+!view = memref<?xf64, strided<[1], offset: ?>>
+
+func.func private @kernel(!view, !view)
+
+// Copying one field to another, in two dimensions, with nothing computed.
+
+// CHECK-LABEL: func.func @copy(
+// CHECK-SAME: %[[U:[a-z0-9]+]]: memref<6x8xf32>, %[[V:[a-z0-9]+]]: memref<4x5xf32>
+// CHECK: %[[PART:.*]] = memref.subview %[[U]][2, 3] [4, 5] [1, 1] : memref<6x8xf32> to memref<4x5xf32, strided<[8, 1], offset: 19>>
+// CHECK: scf.for %[[I:[a-z0-9]+]] =
+// CHECK: scf.for %[[J:[a-z0-9]+]] =
+// CHECK-NEXT: %[[X:.*]] = memref.load %[[PART]][%[[I]], %[[J]]]
+// CHECK-NEXT: memref.store %[[X]], %[[V]][%[[I]], %[[J]]]
+func.func @copy(%u: !stencil.field<#stencil.bounds<[-2, -3], [4, 5]>, f32>, %v: !stencil.field<#stencil.bounds<[0, 0], [4, 5]>, f32>) {
+  %t = "stencil.load"(%u) : (!stencil.field<#stencil.bounds<[-2, -3], [4, 5]>, f32>) -> !stencil.temp<#stencil.bounds<[-2, -3], [4, 5]>, f32>
+  "stencil.store"(%t, %v) {bounds = #stencil.bounds<[0, 0], [4, 5]>} : (!stencil.temp<#stencil.bounds<[-2, -3], [4, 5]>, f32>, !stencil.field<#stencil.bounds<[0, 0], [4, 5]>, f32>) -> ()
+  return
+}
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+!static = memref<66xf64, strided<[1], offset: ?>>
+!view = memref<?xf64, strided<[1], offset: ?>>
+
+func.func private @kernel(!view, !view)
+
+// A time loop: the fields it carries become memrefs, and the result of the function too. Which
+// field an iteration reads is not known, so the result is copied.
+
+// CHECK-LABEL: func.func @time_loop(
+// CHECK-SAME: -> memref<66xf64>
+// CHECK: %[[LOOP:.*]]:2 = scf.for {{.*}} iter_args(%[[NOW:[a-z0-9]+]] = %{{.*}}, %[[NEXT:[a-z0-9]+]] = %{{.*}}) -> (memref<66xf64>, memref<66xf64>)
+// CHECK: memref.cast %[[NOW]]
+// CHECK: memref.subview %[[NEXT]][1] [64] [1]
+// CHECK: call @kernel(
+// CHECK: scf.yield %[[NEXT]], %[[NOW]] : memref<66xf64>, memref<66xf64>
+// CHECK: return %[[LOOP]]#0 : memref<66xf64>
+func.func @time_loop(%u: !field, %v: !field, %n: index) -> !field {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %a, %b = scf.for %i = %c0 to %n step %c1 iter_args(%now = %u, %next = %v) -> (!field, !field) {
+    %t = "stencil.load"(%now) : (!field) -> !temp
+    %m0 = builtin.unrealized_conversion_cast %t : !temp to !static
+    %in0 = memref.cast %m0 : !static to !view
+    %alloc0 = memref.alloc() : memref<64xf64>
+    %out0 = memref.cast %alloc0 : memref<64xf64> to !view
+    func.call @kernel(%in0, %out0) : (!view, !view) -> ()
+    %r = builtin.unrealized_conversion_cast %alloc0 : memref<64xf64> to !inner
+    "stencil.store"(%r, %next) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+    scf.yield %next, %now : !field, !field
+  }
+  return %a : !field
+}
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+!static = memref<66xf64, strided<[1], offset: ?>>
+!view = memref<?xf64, strided<[1], offset: ?>>
+
+func.func private @kernel(!view, !view)
+
+// What bufferization refuses
+
+func.func @not_lowered(%u: !field, %v: !field) {
+  %t = "stencil.load"(%u) : (!field) -> !temp
+  // expected-error @+1 {{'stencil.weighted_sum' op expected to be lowered to a kernel before bufferization}}
+  %r = "stencil.weighted_sum"(%t) {offsets = [[0]], weights = array<f64: 1.0>} : (!temp) -> !inner
+  "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+  return
+}
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+!static = memref<66xf64, strided<[1], offset: ?>>
+!view = memref<?xf64, strided<[1], offset: ?>>
+
+func.func private @kernel(!view, !view)
+
+func.func @unknown_bounds(%u: !stencil.field<1 : i64, f64>, %v: !field) {
+  // expected-error @+1 {{'stencil.load' op expected a field with known bounds; give them by stencil.cast}}
+  %t = "stencil.load"(%u) : (!stencil.field<1 : i64, f64>) -> !temp
+  %m0 = builtin.unrealized_conversion_cast %t : !temp to !static
+  %in0 = memref.cast %m0 : !static to !view
+  %alloc0 = memref.alloc() : memref<64xf64>
+  %out0 = memref.cast %alloc0 : memref<64xf64> to !view
+  func.call @kernel(%in0, %out0) : (!view, !view) -> ()
+  %r = builtin.unrealized_conversion_cast %alloc0 : memref<64xf64> to !inner
+  "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+  return
+}
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+!static = memref<66xf64, strided<[1], offset: ?>>
+!view = memref<?xf64, strided<[1], offset: ?>>
+
+func.func private @kernel(!view, !view)
+
+func.func @store_to_unknown_bounds(%u: !field, %v: !stencil.field<1 : i64, f64>) {
+  %t = "stencil.load"(%u) : (!field) -> !temp
+  %m0 = builtin.unrealized_conversion_cast %t : !temp to !static
+  %in0 = memref.cast %m0 : !static to !view
+  %alloc0 = memref.alloc() : memref<64xf64>
+  %out0 = memref.cast %alloc0 : memref<64xf64> to !view
+  func.call @kernel(%in0, %out0) : (!view, !view) -> ()
+  %r = builtin.unrealized_conversion_cast %alloc0 : memref<64xf64> to !inner
+  // expected-error @+1 {{'stencil.store' op expected a field with known bounds; give them by stencil.cast}}
+  "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !stencil.field<1 : i64, f64>) -> ()
+  return
+}
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+!static = memref<66xf64, strided<[1], offset: ?>>
+!view = memref<?xf64, strided<[1], offset: ?>>
+
+func.func private @kernel(!view, !view)
+
+func.func @one_field_twice(%u: !field, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  // expected-error @+1 {{'scf.for' op expected distinct fields in a time loop, got one field twice}}
+  %a, %b = scf.for %i = %c0 to %n step %c1 iter_args(%now = %u, %next = %u) -> (!field, !field) {
+    %t = "stencil.load"(%now) : (!field) -> !temp
+    %m0 = builtin.unrealized_conversion_cast %t : !temp to !static
+    %in0 = memref.cast %m0 : !static to !view
+    %alloc0 = memref.alloc() : memref<64xf64>
+    %out0 = memref.cast %alloc0 : memref<64xf64> to !view
+    func.call @kernel(%in0, %out0) : (!view, !view) -> ()
+    %r = builtin.unrealized_conversion_cast %alloc0 : memref<64xf64> to !inner
+    "stencil.store"(%r, %next) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+    scf.yield %next, %now : !field, !field
+  }
   return
 }

@@ -60,6 +60,11 @@ class CpuExecutable:
     def is_linear(self) -> bool:
         return self.compiled.single is not None
 
+    @property
+    def is_threaded(self) -> bool:
+        """Whether sweeps run on several threads: not inside a program's own loops and copies."""
+        return self.is_linear or self._calls is not None
+
     def _kernel(self, name: str, rank: int, outputs: int = 1) -> NativeKernel:
         inputs = self._kernel_inputs[name]
         return NativeKernel(name, self._code.address(name), rank, inputs, outputs, self._code)
