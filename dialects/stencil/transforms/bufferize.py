@@ -23,8 +23,10 @@ function also stores to is copied, since a temp keeps the value it was loaded wi
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 from typing import ClassVar
 
+from twofour.dialects.stencil.aliases import is_memory, may_alias, root
 from twofour.dialects.stencil.box import Box
 from twofour.dialects.stencil.sweep import subview
 from twofour.dialects.stencil.traversal import nested_ops
@@ -46,16 +48,6 @@ def _memref_type(field: FieldType) -> ir.MemRefType:
 
 def _converted(kind: ir.Type) -> ir.Type:
     return _memref_type(kind) if isinstance(kind, FieldType) else kind
-
-
-def _root(value: ir.Value) -> ir.Value:
-    """The value that a field is a view of."""
-    owner = defining_op(value)
-    views = ("stencil.cast", "stencil.external_load", "memref.cast")
-    while owner is not None and owner.name in views:
-        value = owner.operands[0]
-        owner = defining_op(value)
-    return value
 
 
 def _copy(source: ir.Value, target: ir.Value) -> None:
@@ -98,8 +90,8 @@ class _Function:
         self.boxes: dict[ir.Value, Box | None] = {}
         self.temps: dict[ir.Value, _Buffer] = {}
         self.allocated: list[ir.Value] = []  # in the current block
-        self.loaded = [_root(op.operands[0]) for op in nested_ops(function, "stencil.load")]
-        self.stored = [_root(op.operands[1]) for op in nested_ops(function, "stencil.store")]
+        self.loaded = [root(op.operands[0]) for op in nested_ops(function, "stencil.load")]
+        self.stored = [root(op.operands[1]) for op in nested_ops(function, "stencil.store")]
 
     def run(self) -> None:
         for value in _values(self.function):
@@ -142,7 +134,7 @@ class _Function:
         view = _Buffer(self._memref(source), self._box(source, op)).view(box)
         here = op.operation.block
         captured = any(use.owner.operation.block != here for use in temp.uses)
-        if _root(source) not in self.stored and not captured:
+        if not captured and not any(may_alias(source, field) for field in self.stored):
             self.temps[temp] = _Buffer(view, box)
             return
         kind = ir.MemRefType.get(list(box.extents), temp.type.element_type)
@@ -170,8 +162,9 @@ class _Function:
         """Whether the kernel that fills `buffer` may write into the field instead."""
         if buffer.memref not in self.allocated or buffer.box != box:
             return False
-        root = _root(field)
-        if root in self.loaded or self.stored.count(root) > 1:
+        others = list(self.stored)
+        others.remove(root(field))
+        if any(may_alias(field, other) for other in (*self.loaded, *others)):
             return False
         owner = defining_op(self._memref(field))
         return (
@@ -204,7 +197,7 @@ class _Function:
 
     def _external_store(self, op) -> None:
         source, target = op.operands
-        if _root(source) != _root(target):
+        if root(source) != root(target):
             _copy(self._memref(source), target)
 
     def _buffer_of(self, temp: ir.Value, op) -> _Buffer:
@@ -245,8 +238,8 @@ def _check_other(op) -> None:
         return
     terminator = list(op.regions[0].blocks[0].operations)[-1]
     for values in (list(op.operands)[3:], list(terminator.operands)):
-        fields = [_root(v) for v in values if isinstance(v.type, FieldType | ir.MemRefType)]
-        if len(set(fields)) != len(fields):
+        fields = [v for v in values if is_memory(v)]
+        if any(may_alias(a, b) for a, b in combinations(fields, 2)):
             raise error_at(op, "expected distinct fields in a time loop, got one field twice")
 
 

@@ -25,7 +25,7 @@ def kernel_module(kernel: Kernel, dtype: str, steps: int = 1) -> ir.Module:
     points = math.prod(lo + e + hi for lo, e, hi in zip(low, extents, high, strict=True))
     if points > MAX_POINTS:
         raise TwofourError(
-            f"expected offsets that reach at most {MAX_POINTS} points in {steps} steps, got {points}"
+            f"expected offsets that reach at most {MAX_POINTS} points, got {points}"
         )
     outer = [e + hi for e, hi in zip(extents, high, strict=True)]
     field_bounds = f"#stencil.bounds<{[-lo for lo in low]}, {outer}>"
