@@ -59,13 +59,22 @@ def _check_patch(op, matrix: np.ndarray, columns: int) -> None:
     expect(failure is None, failure or "")
 
 
-def _patch_attributes(operator: PatchOperator, offsets, weights, constant: float) -> dict:
-    return {
+def _create(name: str, like, operator: PatchOperator, matrix: dict, **kwargs) -> ir.OpView:
+    """An op of this dialect for the linear op `like`; `matrix` holds the attributes that are A."""
+    attributes = {
         "tile": ir.DenseI64ArrayAttr.get(list(operator.tile)),
         "output_offsets": index_rows(operator.output_offsets.tolist()),
         "input_offsets": index_rows(operator.input_offsets.tolist()),
-        **linear_attributes(offsets, weights, constant),
+        **matrix,
+        **linear_attributes(*linear_terms(like)),
     }
+    return ir.Operation.create(
+        name,
+        results=[like.results[0].type],
+        operands=list(like.operands),
+        attributes=attributes,
+        **kwargs,
+    ).opview
 
 
 class PatchMatmulOp(NM.Operation, name="patch_matmul", traits=[ext.Pure]):
@@ -87,22 +96,10 @@ class PatchMatmulOp(NM.Operation, name="patch_matmul", traits=[ext.Pure]):
     addend: ext.Operand[Any] | None = None
 
     @classmethod
-    def build(
-        cls,
-        like,
-        operator: PatchOperator,
-        **kwargs,
-    ) -> "PatchMatmulOp":
+    def build(cls, like, operator: PatchOperator, **kwargs) -> "PatchMatmulOp":
         """The linear op `like` (operands, result type, stencil) by this operator."""
-        attributes = _patch_attributes(operator, *linear_terms(like))
-        attributes["matrix"] = float_matrix(operator.matrix.tolist())
-        return ir.Operation.create(
-            cls.OPERATION_NAME,
-            results=[like.results[0].type],
-            operands=list(like.operands),
-            attributes=attributes,
-            **kwargs,
-        ).opview
+        matrix = {"matrix": float_matrix(operator.matrix.tolist())}
+        return _create(cls.OPERATION_NAME, like, operator, matrix, **kwargs)
 
     def operator(self) -> PatchOperator:
         """(A, o, p, tile) of a verified op."""
@@ -148,26 +145,15 @@ class SparsePatchMatmulOp(NM.Operation, name="sparse_patch_matmul", traits=[ext.
 
     @classmethod
     def build(
-        cls,
-        like,
-        operator: PatchOperator,
-        values: np.ndarray,
-        metadata: np.ndarray,
-        **kwargs,
+        cls, like, operator: PatchOperator, values: np.ndarray, metadata: np.ndarray, **kwargs
     ) -> "SparsePatchMatmulOp":
         """The linear op `like` by compressed values (M, K/2) and metadata (M, K/16, uint16)."""
-        attributes = _patch_attributes(operator, *linear_terms(like))
-        attributes["values"] = float_matrix(values.tolist())
-        attributes["metadata"] = ir.ArrayAttr.get(
-            [ir.DenseI16ArrayAttr.get(row) for row in metadata.view(np.int16).tolist()]
-        )
-        return ir.Operation.create(
-            cls.OPERATION_NAME,
-            results=[like.results[0].type],
-            operands=list(like.operands),
-            attributes=attributes,
-            **kwargs,
-        ).opview
+        words = metadata.view(np.int16).tolist()
+        matrix = {
+            "values": float_matrix(values.tolist()),
+            "metadata": ir.ArrayAttr.get([ir.DenseI16ArrayAttr.get(row) for row in words]),
+        }
+        return _create(cls.OPERATION_NAME, like, operator, matrix, **kwargs)
 
     def operator(self) -> PatchOperator:
         """(A, o, p, tile) of a verified op, A decompressed from values and metadata."""

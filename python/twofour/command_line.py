@@ -3,6 +3,8 @@
 
 import argparse
 import re
+import sys
+from collections.abc import Callable
 from typing import NoReturn
 
 from twofour.errors import SourceLocation, TwofourError
@@ -34,6 +36,20 @@ def on_command_line(error: TwofourError, words: list[str]) -> TwofourError:
     return TwofourError(error.message, SourceLocation(COMMAND_LINE, 1, column))
 
 
-def out_of_memory(failure: MemoryError) -> TwofourError:
-    """What to say of arrays that are larger than the memory of the machine."""
-    return TwofourError(f"expected arrays that fit in memory: {failure or 'no memory left'}")
+def run_tool(tool: Callable[[list[str]], int], words: list[str] | None) -> int:
+    """Run a tool on its command line; returns the exit status, 1 after one error line."""
+    words = sys.argv[1:] if words is None else words
+    try:
+        return tool(words)
+    except TwofourError as error:
+        failure = error
+    except MemoryError as error:
+        failure = TwofourError(f"expected arrays that fit in memory: {error or 'no memory left'}")
+    except BrokenPipeError:
+        # The reader of a pipe went away; nothing is left to say.
+        sys.stderr.close()
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    print(on_command_line(failure, words), file=sys.stderr)
+    return 1

@@ -4,28 +4,17 @@
 import sys
 
 from twofour.cli.options import parse_arguments
-from twofour.command_line import on_command_line, out_of_memory
-from twofour.errors import TwofourError
+from twofour.command_line import run_tool
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; returns the exit status (0, or 1 after one error line)."""
-    words = sys.argv[1:] if arguments is None else arguments
-    try:
-        options = parse_arguments(words)
-        options.command(options)
-    except TwofourError as error:
-        print(on_command_line(error, words), file=sys.stderr)
-        return 1
-    except MemoryError as failure:
-        print(on_command_line(out_of_memory(failure), words), file=sys.stderr)
-        return 1
-    except BrokenPipeError:
-        # The reader of a pipe went away; nothing is left to say.
-        sys.stderr.close()
-        return 1
-    except KeyboardInterrupt:
-        return 130
+    return run_tool(_run, arguments)
+
+
+def _run(words: list[str]) -> int:
+    options = parse_arguments(words)
+    options.command(options)
     return 0
 
 

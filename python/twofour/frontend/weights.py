@@ -24,9 +24,7 @@ def kernel_module(kernel: Kernel, dtype: str, steps: int = 1) -> ir.Module:
     extents = [max(NOMINAL_EXTENT, 2 * steps * (lo + hi)) for lo, hi in zip(low, high, strict=True)]
     points = math.prod(lo + e + hi for lo, e, hi in zip(low, extents, high, strict=True))
     if points > MAX_POINTS:
-        raise TwofourError(
-            f"expected offsets that reach at most {MAX_POINTS} points, got {points}"
-        )
+        raise TwofourError(f"expected offsets that reach at most {MAX_POINTS} points, got {points}")
     outer = [e + hi for e, hi in zip(extents, high, strict=True)]
     field_bounds = f"#stencil.bounds<{[-lo for lo in low]}, {outer}>"
     store_bounds = f"#stencil.bounds<{[0] * rank}, {extents}>"

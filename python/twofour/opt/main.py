@@ -3,29 +3,17 @@
 
 import sys
 
-from twofour.command_line import on_command_line, out_of_memory
-from twofour.errors import TwofourError
-from twofour.opt.options import OptOptions, parse_arguments
+from twofour.command_line import run_tool
+from twofour.opt.options import parse_arguments
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the tool; returns the exit status (0, or 1 after an error was printed)."""
-    words = sys.argv[1:] if arguments is None else arguments
-    try:
-        return run(parse_arguments(words))
-    except TwofourError as error:
-        print(on_command_line(error, words), file=sys.stderr)
-        return 1
-    except MemoryError as failure:
-        print(on_command_line(out_of_memory(failure), words), file=sys.stderr)
-        return 1
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 1
+    return run_tool(_run, arguments)
 
 
-def run(options: OptOptions) -> int:
-    """Process the input as `options` say."""
+def _run(words: list[str]) -> int:
+    options = parse_arguments(words)
     # Imported late: --help and errors of the command line need no bindings.
     from twofour.opt.driver import list_passes, process
 
