@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import networkx
 import numpy as np
 
 from twofour.layout.conflicts import ZERO, Pair, pair_greedily, row_masks
@@ -34,18 +33,26 @@ def pair_by_blossom(op: PatchOperator) -> list[Pair]:
     most = sum(bool(others) for others in partners.values()) // 2
     matching = [pair for pair in pair_greedily(columns, masks) if ZERO not in pair]
     if len(matching) < most:
-        sparse = networkx.Graph(matching)
-        for place, column in enumerate(columns):
-            sparse.add_edges_from((column, other) for other in _spread(partners[column], place))
-        matching = networkx.max_weight_matching(sparse, maxcardinality=True)
+        some = [
+            (column, other)
+            for place, column in enumerate(columns)
+            for other in _spread(partners[column], place)
+        ]
+        matching = _maximum_matching(matching + some)
     if len(matching) < most:
-        graph = networkx.Graph(
-            (column, other) for column in columns for other in partners[column] if column < other
+        matching = _maximum_matching(
+            [(column, other) for column in columns for other in partners[column] if column < other]
         )
-        matching = networkx.max_weight_matching(graph, maxcardinality=True)
     pairs = sorted((min(pair), max(pair)) for pair in matching)
     matched = {column for pair in pairs for column in pair}
     return pairs + [(column, ZERO) for column in columns if column not in matched]
+
+
+def _maximum_matching(edges: list[Pair]) -> set[Pair]:
+    # Imported here: it takes longer to import than most programs to compile, and few need it.
+    import networkx
+
+    return networkx.max_weight_matching(networkx.Graph(edges), maxcardinality=True)
 
 
 def _spread(others: list[int], start: int) -> list[int]:
