@@ -73,12 +73,9 @@ def evaluate(apply: ApplyOp, known: Mapping[ir.Value, Form]) -> list[Form]:
     forms: dict[ir.Value, Form] = {}
 
     def form_of(value: ir.Value, user) -> Form:
-        if value in forms:
-            return forms[value]
-        owner = defining_op(value)
-        if owner is not None and owner.name == "arith.constant":
-            return _constant(owner.attributes["value"], user)
-        return NotLinear("depends on a value from outside that is not constant", user)
+        if value not in forms:
+            _evaluate_outside(value, user, forms)
+        return forms[value]
 
     for op in apply.block.operations:
         name = op.operation.name
@@ -87,13 +84,37 @@ def evaluate(apply: ApplyOp, known: Mapping[ir.Value, Form]) -> list[Form]:
         if name == "stencil.access":
             forms[op.results[0]] = _access(op, known)
         elif name in _RULES:
-            operands = [form_of(value, op) for value in op.operands]
-            failed = next((f for f in operands if isinstance(f, NotLinear)), None)
-            forms[op.results[0]] = failed or _RULES[name](operands, op)
+            forms[op.results[0]] = _combine(name, [form_of(v, op) for v in op.operands], op)
         elif name != "arith.constant":
             for result in op.results:
                 forms[result] = NotLinear(f"'{name}' is not linear", op)
     raise AssertionError("an apply ends with stencil.return")
+
+
+def _evaluate_outside(value: ir.Value, user, forms: dict[ir.Value, Form]) -> None:
+    """Find the form of a value from outside the apply: a constant, or arithmetic over constants."""
+    waiting = [value]
+    while waiting:
+        current = waiting[-1]
+        owner = defining_op(current)
+        if owner is None or owner.name not in _RULES:
+            if owner is not None and owner.name == "arith.constant":
+                forms[current] = _constant(owner.attributes["value"], user)
+            else:
+                reason = "depends on a value from outside that is not constant"
+                forms[current] = NotLinear(reason, user)
+        elif missing := [operand for operand in owner.operands if operand not in forms]:
+            waiting += missing
+            continue
+        else:
+            operands = [forms[operand] for operand in owner.operands]
+            forms[current] = _combine(owner.name, operands, user)
+        waiting.pop()
+
+
+def _combine(name: str, operands: Sequence[Form], op) -> Form:
+    failed = next((form for form in operands if isinstance(form, NotLinear)), None)
+    return failed or _RULES[name](operands, op)
 
 
 def _access(op, known: Mapping[ir.Value, Form]) -> Form:

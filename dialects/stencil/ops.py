@@ -19,6 +19,17 @@ from twofour.mlir import ext, ir
 from twofour.mlir_support import expect, index_rows, int_rows, int_tuple, verifier
 
 
+def _check_outside(op) -> None:
+    """Regions of applies compute one point: no op on whole grids stands in one."""
+    parent = op.operation.parent
+    while parent is not None:
+        expect(
+            parent.operation.name != ApplyOp.OPERATION_NAME,
+            "expected to be outside of 'stencil.apply'",
+        )
+        parent = parent.operation.parent
+
+
 def enclosing_apply(op) -> "ApplyOp":
     """The `stencil.apply` around an op, through any other region op.
 
@@ -55,6 +66,7 @@ class LoadOp(Stencil.Operation, name="load"):
 
     @verifier
     def verify_region_invariants(op):
+        _check_outside(op)
         field, temp = op.operands[0].type, op.results[0].type
         _same_grid(field, temp)
         _covers(field.box, temp.box, "the field's bounds")
@@ -69,6 +81,7 @@ class StoreOp(Stencil.Operation, name="store"):
 
     @verifier
     def verify_region_invariants(op):
+        _check_outside(op)
         temp, field = op.operands[0].type, op.operands[1].type
         _same_grid(field, temp)
         box = op.bounds.box
@@ -85,6 +98,7 @@ class CastOp(Stencil.Operation, name="cast"):
 
     @verifier
     def verify_region_invariants(op):
+        _check_outside(op)
         source, target = op.operands[0].type, op.results[0].type
         _same_grid(source, target)
         if source.box is not None and target.box is not None:
@@ -117,6 +131,7 @@ class ExternalLoadOp(Stencil.Operation, name="external_load"):
 
     @verifier
     def verify_region_invariants(op):
+        _check_outside(op)
         _check_memory(op.operands[0].type, op.results[0].type)
 
 
@@ -128,6 +143,7 @@ class ExternalStoreOp(Stencil.Operation, name="external_store"):
 
     @verifier
     def verify_region_invariants(op):
+        _check_outside(op)
         _check_memory(op.operands[1].type, op.operands[0].type)
 
 
@@ -139,6 +155,7 @@ class BufferOp(Stencil.Operation, name="buffer", traits=[ext.Pure]):
 
     @verifier
     def verify_region_invariants(op):
+        _check_outside(op)
         _same_grid(op.operands[0].type, op.results[0].type)
         _covers(op.operands[0].type.box, op.results[0].type.box, "the temp's bounds")
 
@@ -173,13 +190,8 @@ class ApplyOp(Stencil.Operation, name="apply", traits=[ext.Pure]):
 
     @verifier
     def verify_region_invariants(op):
+        _check_outside(op)
         expect(len(op.results) > 0, "expected at least one result, got none")
-        types = [result.type for result in op.results]
-        expect(
-            all(t == types[0] for t in types),
-            f"expected results of one type, got {', '.join(str(t) for t in types)}",
-        )
-        expect(types[0].box is None or types[0].rank > 0, "expected a rank")
         blocks = list(op.regions[0].blocks)
         expect(len(blocks) == 1, f"expected one block, got {len(blocks)}")
         expect(
@@ -344,6 +356,7 @@ def check_linear_op(op) -> tuple[np.ndarray, np.ndarray]:
 
     Returns the offsets, int64 of shape (terms, rank), and the weights, float64 of shape (terms,).
     """
+    _check_outside(op)
     for value in (*op.operands, *op.results):
         expect(isinstance(value.type, TempType), f"expected a !stencil.temp, got {value.type}")
     source, result = op.operands[0].type, op.results[0].type

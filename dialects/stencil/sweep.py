@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from twofour.dialects.stencil.box import Box
+from twofour.dialects.stencil.traversal import captured_values
 from twofour.mlir import arith, func, ir, memref
 from twofour.mlir_support import error_at
 from twofour.targets.cpu.kernel_abi import view_type
@@ -56,8 +57,10 @@ def subview(source: ir.Value, offsets: Sequence[int], sizes: Sequence[int]) -> i
 
 def enclosing_function(op) -> func.FuncOp:
     parent = op.operation.parent
-    while parent.operation.name != "func.func":
+    while parent is not None and parent.operation.name != "func.func":
         parent = parent.operation.parent
+    if parent is None:
+        raise error_at(op, "expected to be inside 'func.func'")
     return parent.opview
 
 
@@ -80,8 +83,11 @@ def module_end(op) -> ir.InsertionPoint:
 
 
 def known_domain(op) -> Box:
-    """The bounds of an op's results; raises TwofourError while they are unknown."""
-    for value in (*op.operands, *op.results):
+    """The bounds of an op's results.
+
+    Raises TwofourError while these, or those of a temp that the op reads, are unknown.
+    """
+    for value in (*captured_values(op), *op.results):
         if getattr(value.type, "box", True) is None:
             raise error_at(op, f"expected known bounds, got {value.type}; run stencil-infer-bounds")
     return op.results[0].type.box

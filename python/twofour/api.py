@@ -104,7 +104,9 @@ def find_source(source: str | os.PathLike) -> Kernel | str:
 
     Raises TwofourError for a name that is neither: no kernel, and nothing like a path.
     """
-    name = os.fspath(source)
+    if not isinstance(source, str | bytes | os.PathLike):
+        raise TwofourError(f"expected the path of a file or a kernel's name, got {source!r}")
+    name = os.fsdecode(source)
     kernels = built_in_kernels()
     if name in kernels:
         return kernels[name]
@@ -155,6 +157,9 @@ class Stencil:
         self.name, self.rank = kernel.name, kernel.rank
         self.element_type = element_type(compiled.element)
         self.schedule = compiled.schedule
+        if compiled.left:
+            reason = compiled.left[0].reason
+            raise TwofourError(f"expected weights in the range of {compiled.element}: {reason}")
         executable = CpuExecutable(compiled)
         self._stepper = executable.linear_stepper(self._boundary, self.threads)
 

@@ -15,7 +15,7 @@ from twofour.dialects.nm.transforms.crush import CrushPass
 from twofour.dialects.nm.transforms.permute_2to4 import Permute2to4Pass
 from twofour.dialects.nm.transforms.to_vector import ConvertNmToVectorPass
 from twofour.dialects.stencil.ops import linear_terms
-from twofour.dialects.stencil.sweep import enclosing_function
+from twofour.dialects.stencil.sweep import enclosing_function, kernel_name
 from twofour.dialects.stencil.transforms.bufferize import BufferizePass
 from twofour.dialects.stencil.transforms.convert_element_type import ConvertElementTypePass
 from twofour.dialects.stencil.transforms.extract_weights import (
@@ -70,9 +70,9 @@ class CompileOptions:
             ("schedule", self.schedule, CPU_SCHEDULES),
         ):
             if value not in choices:
-                raise TwofourError(f"unknown {what} '{value}'{suggest(value, choices)}")
-        if self.fuse_steps < 1:
-            raise TwofourError(f"expected at least 1 fused step, got {self.fuse_steps}")
+                raise TwofourError(f"unknown {what} '{value}'{suggest(str(value), choices)}")
+        if type(self.fuse_steps) is not int or self.fuse_steps < 1:
+            raise TwofourError(f"expected at least 1 fused step, got {self.fuse_steps!r}")
 
     @property
     def chosen_schedule(self) -> str:
@@ -162,10 +162,10 @@ def load_program(source: str | Kernel, options: CompileOptions) -> tuple[ir.Modu
 
 def front_passes(options: CompileOptions, convert: bool) -> list[ModulePass]:
     """Passes up to the linear form of every sweep; `convert` changes the element type."""
-    passes: list[ModulePass] = [InferBoundsPass()]
+    passes: list[ModulePass] = [InferBoundsPass(), ExtractWeightsPass()]
     if convert:
+        # After the weights were found, so that they are rounded to the type of sums only.
         passes.append(ConvertElementTypePass(to=options.dtype))
-    passes.append(ExtractWeightsPass())
     if options.fuse_steps > 1:
         passes.append(FuseStepsPass(steps=options.fuse_steps))
     return passes
@@ -203,6 +203,7 @@ def compile_module(
     """Compile a module for the CPU, in place; see `compile_cpu`."""
     with module.context, ir.Location.unknown(), located_in(filename):
         select_function(module, options.function, filename)
+        _check_symbols(module)
         passes = front_passes(options, options.dtype is not None and not is_kernel)
         run_passes(module, passes, filename)
         name = options.function or functions(module.operation)[0].attributes["sym_name"].value
@@ -225,6 +226,22 @@ def compile_module(
     return CompiledCpu(
         module, options, filename, program, element, single, fused, reasons, layouts, passes
     )
+
+
+def _check_symbols(module: ir.Module) -> None:
+    """Raise TwofourError for calls that cannot be linked and for names of fused steps.
+
+    Declarations that nothing calls are erased.
+    """
+    called = {op.attributes["callee"].value for op in nested_ops(module, "func.call")}
+    for op in nested_ops(module, "func.func"):
+        name = op.attributes["sym_name"].value
+        if STEPS_ATTRIBUTE in op.attributes:
+            raise error_at(op, f"expected no {STEPS_ATTRIBUTE}: fused steps are made, not read")
+        if not op.regions[0].blocks:
+            if name in called:
+                raise error_at(op, f"expected a body, got a declaration of @{name} alone")
+            op.operation.erase()
 
 
 def _check_admitted(
@@ -273,7 +290,9 @@ def _linear_sweeps(module: ir.Module, name: str) -> tuple[LinearSweep | None, Li
             steps = function.attributes[STEPS_ATTRIBUTE].value
         elif own != name:
             continue
-        sweep = LinearSweep(own, f"{own}_kernel0", tuple(offsets), tuple(weights), steps)
+        sweep = LinearSweep(
+            own, kernel_name(step.weighted_sum), tuple(offsets), tuple(weights), steps
+        )
         if steps > 1:
             fused = sweep
         else:

@@ -44,6 +44,7 @@ def int_tuple(attribute: ir.Attribute, what: str) -> tuple[int, ...]:
     expect(isinstance(attribute, ir.ArrayAttr), f"expected {what} as integers, got {attribute}")
     for item in attribute:
         expect(isinstance(item, ir.IntegerAttr), f"expected {what} as integers, got {attribute}")
+        expect(abs(item.value) < 2**63, f"expected {what} of 64 bits, got {item.value}")
     return tuple(item.value for item in attribute)
 
 

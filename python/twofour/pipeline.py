@@ -6,6 +6,7 @@ project's passes become callables of MLIR's pass manager, everything else goes t
 """
 
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -102,7 +103,8 @@ class PipelineOptions:
     """How a pipeline is run.
 
     `printing` holds arguments of `PassManager.enable_ir_printing`, or None; `configure` is called
-    with the pass manager before it runs.
+    with the pass manager before it runs. `flags` are those that `twofour-opt` needs besides the
+    pipeline to run it alike.
     """
 
     verify: bool = True
@@ -110,6 +112,7 @@ class PipelineOptions:
     printing: dict | None = None
     filename: str = "-"
     configure: list[Callable] = field(default_factory=list)
+    flags: Sequence[str] = ()
 
 
 def run_pipeline(
@@ -120,6 +123,7 @@ def run_pipeline(
     Raises PipelineFailure with every error that was reported.
     """
     options = options or PipelineOptions()
+    raised: list[TwofourError] = []
     with module.context:
         manager = passmanager.PassManager("builtin.module")
         for element in elements:
@@ -127,7 +131,7 @@ def run_pipeline(
                 manager.add(element.text)
             else:
                 manager.add(
-                    _callback(element.own),
+                    _callback(element.own, raised),
                     name=type(element.own).__name__,
                     argument=element.own.spell(),
                 )
@@ -141,17 +145,21 @@ def run_pipeline(
         try:
             manager.run(module.operation)
         except ir.MLIRError as failure:
-            errors = errors_of(failure, options.filename)
-        except TwofourError as failure:
-            errors = [relocate(failure, options.filename)]
+            errors = [relocate(error, options.filename) for error in raised]
+            errors = errors or errors_of(failure, options.filename)
         else:
             return
-    raise PipelineFailure(errors, pipeline_text(elements), options.filename)
+    raise PipelineFailure(errors, pipeline_text(elements), options)
 
 
-def _callback(own: ModulePass) -> Callable:
-    def run(op, _pass) -> None:
-        own.run(op)
+def _callback(own: ModulePass, raised: list[TwofourError]) -> Callable:
+    def run(op, external_pass) -> None:
+        try:
+            own.run(op)
+        except TwofourError as error:
+            # MLIR has to hear of the failure, so that it can print the IR that the pass left.
+            raised.append(error)
+            external_pass.signal_pass_failure()
 
     return run
 
@@ -163,7 +171,8 @@ class PipelineFailure(TwofourError):
     the exact command that shows it again.
     """
 
-    def __init__(self, errors: Sequence[TwofourError], pipeline: str, filename: str):
+    def __init__(self, errors: Sequence[TwofourError], pipeline: str, options: PipelineOptions):
         super().__init__(errors[0].message, errors[0].location)
         self.errors = list(errors)
-        self.reproducer = f"twofour-opt {filename} --pass-pipeline='{pipeline}'"
+        words = " ".join(map(shlex.quote, ["twofour-opt", options.filename, *options.flags]))
+        self.reproducer = f"{words} --pass-pipeline={shlex.quote(pipeline)}"

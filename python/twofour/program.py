@@ -8,7 +8,17 @@ from twofour.dialects.stencil.traversal import functions, nested_ops
 from twofour.dialects.stencil.types import FieldType
 from twofour.errors import SourceLocation, TwofourError
 from twofour.mlir import ir
-from twofour.mlir_support import defining_op, error_at, int_tuple, source_location
+from twofour.mlir_support import (
+    VerificationFailure,
+    defining_op,
+    error_at,
+    int_tuple,
+    source_location,
+)
+from twofour.runtime.dtypes import field_element_type
+
+# As many axes as arrays of any NumPy have.
+MAX_RANK = 32
 
 ROTATION_ATTRIBUTE = "stencil.rotation"
 
@@ -141,6 +151,12 @@ def _argument(function, index: int, value: ir.Value) -> Argument:
             box = Box((0,) * kind.rank, tuple(kind.shape))
         if box is None:
             raise error_at(function, f"expected known bounds for argument {index}, got {kind}")
+        if box.rank > MAX_RANK:
+            raise error_at(function, f"expected fields of rank at most {MAX_RANK}, got {box.rank}")
+        try:
+            field_element_type(str(element))
+        except TwofourError as error:
+            raise error_at(function, f"{error.message} in argument {index}") from None
         return Argument(index, str(element), box)
     if isinstance(kind, ir.FloatType | ir.IntegerType | ir.IndexType):
         return Argument(index, str(kind), None)
@@ -184,7 +200,10 @@ class _Roots:
 def _rotation(function, arguments: list[Argument], loops: bool) -> tuple[int, ...]:
     count = len(arguments)
     if ROTATION_ATTRIBUTE in function.attributes:
-        rotation = int_tuple(function.attributes[ROTATION_ATTRIBUTE], ROTATION_ATTRIBUTE)
+        try:
+            rotation = int_tuple(function.attributes[ROTATION_ATTRIBUTE], ROTATION_ATTRIBUTE)
+        except VerificationFailure as failure:
+            raise error_at(function, failure.message) from None
         if sorted(rotation) != list(range(count)):
             raise error_at(
                 function,

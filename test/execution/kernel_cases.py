@@ -31,7 +31,7 @@ MIXED = (
 )
 
 # Larger arrays of rank 3 cost time and show nothing that these do not.
-MOST_POINTS_3D = 15000
+MOST_POINTS_3D = 12000
 # Below the largest f16 (65504), so that no intermediate state overflows.
 MOST_GROWTH_F16 = 3e4
 

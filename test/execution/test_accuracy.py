@@ -10,7 +10,7 @@ from twofour.accuracy import error_bound, sweep_error
 from twofour.errors import TwofourError
 from twofour.kernels import Kernel
 
-NAMES = ("heat2d_ftcs", "laplacian1d_o8", "gauss7x7_binomial", "an5d_box3d2r", "log9x9")
+NAMES = ("heat2d_ftcs", "laplacian1d_o8", "gauss7x7_binomial", "lbm_d3q19_diffusion")
 SHAPES = {1: (4096,), 2: (65, 64), 3: (15, 16, 17)}
 
 

@@ -2,7 +2,7 @@
 """How long the tools take from the start of the process, on nothing but a cold compiler.
 
 What counts is processor time: on an idle machine it is what the clock shows, since one thread
-compiles, and on a busy one it does not depend on the others. The clock may show three times that.
+compiles, and on a busy one it does not depend on the others. The clock may show ten times that.
 Times are the best of several runs: what else the machine does only ever adds to them.
 """
 
@@ -30,11 +30,11 @@ def times_of(command: list[str]) -> tuple[float, float]:
 def check_time(command: list[str], limit: float) -> None:
     """Run up to RUNS times, until one run is within the limit."""
     runs = []
-    while len(runs) < RUNS and not any(used < limit and clock < 3 * limit for used, clock in runs):
+    while len(runs) < RUNS and not any(used < limit and clock < 10 * limit for used, clock in runs):
         runs.append(times_of(command))
     used, clock = (min(column) for column in zip(*runs, strict=True))
     figures = f"best of {len(runs)} runs: {used:.2f} s of processor, {clock:.2f} s by the clock"
-    assert used < limit and clock < 3 * limit, f"{' '.join(command[1:])}: {figures}"
+    assert used < limit and clock < 10 * limit, f"{' '.join(command[1:])}: {figures}"
 
 
 # Those that take longest to compile.

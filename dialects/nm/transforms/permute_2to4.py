@@ -40,11 +40,13 @@ class Permute2to4Pass(ModulePass):
     strategy: Literal["auto", "staircase", "blossom", "exact"] = "auto"
     fragment: int = 32
 
-    def run(self, module: ir.Operation) -> None:
+    def __post_init__(self):
         if self.fragment % 16 or not 16 <= self.fragment <= MAX_FRAGMENT:
             raise TwofourError(
                 f"expected a fragment of 16, 32, ..., {MAX_FRAGMENT} columns, got {self.fragment}"
             )
+
+    def run(self, module: ir.Operation) -> None:
         for op in nested_ops(module, PatchMatmulOp.OPERATION_NAME):
             operator = op.operator()
             permutation = permute_2to4(operator, self.strategy, self.fragment)

@@ -92,6 +92,10 @@ class _Function:
         self.allocated: list[ir.Value] = []  # in the current block
         self.loaded = [root(op.operands[0]) for op in nested_ops(function, "stencil.load")]
         self.stored = [root(op.operands[1]) for op in nested_ops(function, "stencil.store")]
+        self.copied_to = [
+            root(op.operands[1]) for op in nested_ops(function, "stencil.external_store")
+        ]
+        self.copied = _copied_before_stores(function)
 
     def run(self) -> None:
         for value in _values(self.function):
@@ -134,7 +138,8 @@ class _Function:
         view = _Buffer(self._memref(source), self._box(source, op)).view(box)
         here = op.operation.block
         captured = any(use.owner.operation.block != here for use in temp.uses)
-        if not captured and not any(may_alias(source, field) for field in self.stored):
+        written = (*self.stored, *self.copied_to)
+        if not captured and not any(may_alias(source, field) for field in written):
             self.temps[temp] = _Buffer(view, box)
             return
         kind = ir.MemRefType.get(list(box.extents), temp.type.element_type)
@@ -165,6 +170,8 @@ class _Function:
         others = list(self.stored)
         others.remove(root(field))
         if any(may_alias(field, other) for other in (*self.loaded, *others)):
+            return False
+        if root(field) in self.copied:
             return False
         owner = defining_op(self._memref(field))
         return (
@@ -216,6 +223,18 @@ class _Function:
         if box is None:
             raise error_at(op, "expected a field with known bounds; give them by stencil.cast")
         return box
+
+
+def _copied_before_stores(function: func.FuncOp) -> set[ir.Value]:
+    """Fields that a `stencil.external_store` reads or writes before a store to them."""
+    copies, found = [], set()
+    for op in nested_ops(function, "stencil.store", "stencil.external_store"):
+        fields = [root(value) for value in op.operands if is_memory(value)]
+        if op.operation.name == "stencil.store":
+            found.update(f for f in fields if any(may_alias(f, other) for other in copies))
+        elif fields[0] != fields[1]:
+            copies += fields
+    return found
 
 
 _HANDLERS = {

@@ -169,9 +169,11 @@ class FuseStepsPass(ModulePass):
     name: ClassVar[str] = "stencil-fuse-steps"
     steps: int = 2
 
-    def run(self, module: ir.Operation) -> None:
+    def __post_init__(self):
         if self.steps < 1:
             raise TwofourError(f"expected a positive number of steps, got {self.steps}")
+
+    def run(self, module: ir.Operation) -> None:
         for function in functions(module):
             step = linear_step(function)
             if step is not None and self.steps > 1:

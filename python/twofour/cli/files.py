@@ -13,10 +13,12 @@ from twofour.errors import SourceLocation, TwofourError
 
 def check_output(path: str) -> None:
     """Raise TwofourError, located at the file, where it could not be written."""
+    if not path:
+        raise TwofourError("expected the name of a file to write, got ''")
     target = Path(os.path.realpath(path))
     with _located_at(path):
-        if not path or target.is_dir():
-            raise IsADirectoryError("it is a directory" if path else "it has no name")
+        if target.is_dir():
+            raise IsADirectoryError("it is a directory")
         if not target.parent.is_dir():
             raise FileNotFoundError(f"no directory '{Path(path).parent}'")
         # `stat` tells names that no file can have, too.

@@ -16,12 +16,15 @@ from twofour.mlir_support import VerificationFailure, source_location
 MAX_NESTING = 128
 MAX_DIGITS = 1000
 MAX_SIGNS = 100
+MAX_ALIASES = 10000
 
 _TOKEN = re.compile(
     r'//[^\n]*|"(?:[^"\\\n]|\\.)*"|->'
     r"|(?P<open>[(\[{<])|(?P<close>[)\]}>])"
     rf"|(?P<digits>0x[0-9a-fA-F]{{{MAX_DIGITS}}}|[0-9]{{{MAX_DIGITS}}})"
     rf"|(?P<signs>(?:-\s*){{{MAX_SIGNS}}})"
+    r"|(?P<alias>^[ \t]*[#!][\w.$-]+\s*=)",
+    re.MULTILINE,
 )
 _CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
 
@@ -29,6 +32,7 @@ _CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
 def check_text(text: str, filename: str) -> None:
     """Raise ParseFailure for nesting, numbers and rows of signs that no program needs."""
     depths = dict.fromkeys(_CLOSING.values(), 0)
+    aliases = 0
     for match in _TOKEN.finditer(text):
         kind, token = match.lastgroup, match[0]
         expected = None
@@ -39,6 +43,11 @@ def check_text(text: str, filename: str) -> None:
         elif kind == "close":
             # A `>` may be a comparison, and wrong brackets are the parser's to report.
             depths[token] = max(0, depths[token] - 1)
+        elif kind == "alias":
+            # Each may hold the one before.
+            aliases += 1
+            if aliases > MAX_ALIASES:
+                expected = f"at most {MAX_ALIASES} aliases"
         elif kind == "digits":
             expected = f"numbers of fewer than {MAX_DIGITS} digits"
         elif kind == "signs":
@@ -57,8 +66,8 @@ def read_text(filename: str) -> str:
     """
     try:
         data = sys.stdin.buffer.read() if filename == "-" else Path(filename).read_bytes()
-    except OSError as failure:
-        reason = (failure.strerror or str(failure)).lower()
+    except (OSError, ValueError) as failure:
+        reason = (getattr(failure, "strerror", None) or str(failure)).lower()
         raise TwofourError(f"cannot read the file: {reason}", SourceLocation(filename)) from None
     try:
         text = data.decode("utf-8")

@@ -21,6 +21,7 @@ _XDSL_SYNTAX = re.compile(
 )
 _RESULTS = re.compile(r"%[^=]*=\s*")
 _UNKNOWN_OP = re.compile(r"Operation (\S+) is not registered")
+_UNDEFINED = re.compile(r"values used but not defined: \[(%[\w.$-]+)")
 _UNKNOWN_ATTRIBUTE = re.compile(r"'(\S+)' is not registered")
 
 
@@ -103,6 +104,14 @@ def parse_xdsl(text: str, filename: str) -> XdslProgram:
         if unknown_op:
             message = f"expected a known operation, got '{unknown_op[1]}'"
             raise TwofourError(message, program.op_at(parser.last_start)) from None
+        undefined = _UNDEFINED.search(error.msg)
+        if undefined:
+            # xDSL says so at the end of the text only.
+            message = f"expected values that are defined, got '{undefined[1]}'"
+            use = re.search(
+                re.escape(undefined[1]) + r"(?![\w.$-])", _blank(_COMMENT_OR_STRING, text)
+            )
+            raise TwofourError(message, program.at(use.start() if use else 0)) from None
         raise TwofourError(_parser_message(error), program.at(error.span.start)) from None
     except VerifyException as error:
         raise TwofourError(_one_line(str(error)), program.at(parser.pos)) from None

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -121,7 +122,7 @@ def check(op: PatchOperator, offsets: Sequence[Offset], weights: Sequence[float]
     entries that cancel exactly.
     """
     rows, rank = op.output_offsets.shape
-    if rows != (volume := int(np.prod(op.tile))):
+    if rows != (volume := math.prod(op.tile)):
         return f"expected {volume} rows for tile {op.tile}, got {rows}"
     outputs = op.output_offsets[np.lexsort(op.output_offsets.T[::-1])]
     wrong = np.flatnonzero((outputs != box(op.tile)).any(axis=1))
@@ -144,7 +145,7 @@ def check(op: PatchOperator, offsets: Sequence[Offset], weights: Sequence[float]
         for offset in sorted(expected.keys() | got.keys()):
             want, have = expected.get(offset, 0.0), got.get(offset, 0.0)
             if want != have:
-                return f"expected weight {want} at offset {offset} of row {row}, got {have}"
+                return f"expected weight {want} at offset {offset} of row {row}, got {float(have)}"
     return None
 
 

@@ -98,6 +98,7 @@ def _pipeline_options(options: OptOptions) -> PipelineOptions:
         timing=options.timing,
         printing=printing,
         filename=options.filename,
+        flags=options.reproducer_flags,
     )
 
 

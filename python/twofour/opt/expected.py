@@ -8,8 +8,10 @@ from twofour.errors import SourceLocation, TwofourError
 
 _EXPECTED = re.compile(
     r"//\s*expected-error(?P<regex>-re)?\s*"
-    r"(?:@(?P<where>[+-]\d+|above|below|unknown|\d+))?\s*\{\{(?P<text>.*?)\}\}"
+    r"(?:@(?P<where>[+-]\d+|above|below|unknown|\d+))?\s*"
+    r"\{\{(?P<text>(?:\{\{.*?\}\}|(?!\}\}).)*)\}\}"
 )
+_REGEX_PART = re.compile(r"\{\{(.*?)\}\}")
 
 
 def check_expectations(
@@ -53,4 +55,6 @@ def _matches(error: TwofourError, line: int | None, match: re.Match) -> bool:
     if not match["regex"]:
         return match["text"] in error.message
     # `-re` texts hold regular expressions between {{ and }}, as in LLVM's tools.
-    return re.search(match["text"], error.message) is not None
+    parts = _REGEX_PART.split(match["text"])
+    pattern = "".join(p if i % 2 else re.escape(p) for i, p in enumerate(parts))
+    return re.search(pattern, error.message) is not None

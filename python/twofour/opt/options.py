@@ -28,6 +28,16 @@ class OptOptions:
     timing: bool
     list_passes: bool
 
+    @property
+    def reproducer_flags(self) -> list[str]:
+        """The flags that decide, besides the pipeline, whether and how it fails."""
+        flags = {
+            "--split-input-file": self.split_input_file,
+            "--allow-unregistered-dialect": self.allow_unregistered_dialect,
+            "--verify-each=false": not self.verify_each,
+        }
+        return [flag for flag, given in flags.items() if given]
+
 
 _FLAGS = {
     "--split-input-file": "process each part between '// -----' lines on its own",

@@ -732,3 +732,20 @@ func.func @sparse_duplicate_row(%t: !stencil.temp<1 : i64, f64>) {
   } : (!stencil.temp<1 : i64, f64>) -> !stencil.temp<1 : i64, f64>
   return
 }
+
+// -----
+
+// The product of these extents is 1 in 64 bits.
+
+func.func @tile_that_overflows(%t: !stencil.temp<2 : i64, f64>) {
+  // expected-error @+1 {{'nm.patch_matmul' op expected 55340232221128654849 rows for tile (7, 7905747460161236407), got 1}}
+  %r = "nm.patch_matmul"(%t) {
+    tile = array<i64: 7, 7905747460161236407>,
+    matrix = [array<f64: 1.0>],
+    output_offsets = [[0, 0]],
+    input_offsets = [[0, 0]],
+    offsets = [[0, 0]],
+    weights = array<f64: 1.0>
+  } : (!stencil.temp<2 : i64, f64>) -> !stencil.temp<2 : i64, f64>
+  return
+}

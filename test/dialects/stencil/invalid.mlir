@@ -56,6 +56,28 @@ func.func @no_element_type(%u: !stencil.field<1 : i64, 3 : i64>) {
 
 // -----
 
+func.func @result_without_a_type(%k: f64) {
+  // expected-error @+1 {{'stencil.store_result' op expected an element type, got 3 : i64}}
+  %s = "stencil.store_result"(%k) : (f64) -> !stencil.result<3 : i64>
+  return
+}
+
+// -----
+
+// expected-error @+1 {{'func.func' op expected bounds of at most 576460752303423488 points within +-576460752303423488, got [0,1073741824]x[0,1073741824]}}
+func.func @too_many_points(%u: !stencil.field<#stencil.bounds<[0, 0], [1073741824, 1073741824]>, f64>) {
+  return
+}
+
+// -----
+
+// Types of declarations and results are checked too.
+
+// expected-error @+1 {{'func.func' op expected an element type, got "x" in !stencil.field<1 : i64, "x">}}
+func.func private @declared() -> !stencil.field<1 : i64, "x">
+
+// -----
+
 // stencil.load
 
 func.func @load_of_another_rank(%u: !stencil.field<1 : i64, f64>) {
@@ -654,6 +676,127 @@ func.func @sum_with_an_addend_of_another_type(%t: !stencil.temp<1 : i64, f64>, %
 func.func @sum_with_an_addend_outside(%t: !stencil.temp<1 : i64, f64>, %a: !stencil.temp<#stencil.bounds<[0], [3]>, f64>) {
   // expected-error @+1 {{'stencil.weighted_sum' op expected the addend's bounds to cover [0,4], got [0,3]}}
   %r = "stencil.weighted_sum"(%t, %a) {offsets = [[1]], weights = array<f64: 1.0>} : (!stencil.temp<1 : i64, f64>, !stencil.temp<#stencil.bounds<[0], [3]>, f64>) -> !stencil.temp<#stencil.bounds<[0], [4]>, f64>
+  return
+}
+
+// -----
+
+func.func @sum_with_an_offset_of_many_bits(%t: !stencil.temp<1 : i64, f64>) {
+  // expected-error @+1 {{'stencil.weighted_sum' op expected offsets of 64 bits, got 9223372036854775808}}
+  %r = "stencil.weighted_sum"(%t) {offsets = [[9223372036854775808 : i128]], weights = array<f64: 1.0>} : (!stencil.temp<1 : i64, f64>) -> !stencil.temp<1 : i64, f64>
+  return
+}
+
+// -----
+
+func.func @sum_with_offsets_of_text(%t: !stencil.temp<1 : i64, f64>) {
+  // expected-error @+1 {{expected base attribute 'builtin.array' but got 'builtin.string'}}
+  %r = "stencil.weighted_sum"(%t) {offsets = "x", weights = array<f64: 1.0>} : (!stencil.temp<1 : i64, f64>) -> !stencil.temp<1 : i64, f64>
+  return
+}
+
+// -----
+
+// Ops inside an apply without results are reported before the apply itself.
+
+func.func @access_in_an_apply_without_results(%t: !stencil.temp<1 : i64, f64>) {
+  "stencil.apply"() ({
+    // expected-error @+1 {{'stencil.access' op expected an apply with results around it}}
+    %a = "stencil.access"(%t) {offset = array<i64: 0>} : (!stencil.temp<1 : i64, f64>) -> f64
+    "stencil.return"() : () -> ()
+  }) : () -> ()
+  return
+}
+
+// -----
+
+// Ops on whole grids do not stand in the region of an apply, which computes one point.
+
+func.func @load_in_an_apply(%u: !stencil.field<1 : i64, f64>, %k: f64) {
+  %r = "stencil.apply"() ({
+    // expected-error @+1 {{'stencil.load' op expected to be outside of 'stencil.apply'}}
+    %x = "stencil.load"(%u) : (!stencil.field<1 : i64, f64>) -> !stencil.temp<1 : i64, f64>
+    "stencil.return"(%k) : (f64) -> ()
+  }) : () -> !stencil.temp<1 : i64, f64>
+  return
+}
+
+// -----
+
+func.func @store_in_an_apply(%u: !stencil.field<1 : i64, f64>, %t: !stencil.temp<1 : i64, f64>, %k: f64) {
+  %r = "stencil.apply"() ({
+    // expected-error @+1 {{'stencil.store' op expected to be outside of 'stencil.apply'}}
+    "stencil.store"(%t, %u) {bounds = #stencil.bounds<[0], [4]>} : (!stencil.temp<1 : i64, f64>, !stencil.field<1 : i64, f64>) -> ()
+    "stencil.return"(%k) : (f64) -> ()
+  }) : () -> !stencil.temp<1 : i64, f64>
+  return
+}
+
+// -----
+
+func.func @cast_in_an_apply(%u: !stencil.field<1 : i64, f64>, %k: f64) {
+  %r = "stencil.apply"() ({
+    // expected-error @+1 {{'stencil.cast' op expected to be outside of 'stencil.apply'}}
+    %x = "stencil.cast"(%u) : (!stencil.field<1 : i64, f64>) -> !stencil.field<1 : i64, f64>
+    "stencil.return"(%k) : (f64) -> ()
+  }) : () -> !stencil.temp<1 : i64, f64>
+  return
+}
+
+// -----
+
+func.func @external_load_in_an_apply(%m: memref<4xf64>, %k: f64) {
+  %r = "stencil.apply"() ({
+    // expected-error @+1 {{'stencil.external_load' op expected to be outside of 'stencil.apply'}}
+    %x = "stencil.external_load"(%m) : (memref<4xf64>) -> !stencil.field<1 : i64, f64>
+    "stencil.return"(%k) : (f64) -> ()
+  }) : () -> !stencil.temp<1 : i64, f64>
+  return
+}
+
+// -----
+
+func.func @external_store_in_an_apply(%u: !stencil.field<1 : i64, f64>, %m: memref<4xf64>, %k: f64) {
+  %r = "stencil.apply"() ({
+    // expected-error @+1 {{'stencil.external_store' op expected to be outside of 'stencil.apply'}}
+    "stencil.external_store"(%u, %m) : (!stencil.field<1 : i64, f64>, memref<4xf64>) -> ()
+    "stencil.return"(%k) : (f64) -> ()
+  }) : () -> !stencil.temp<1 : i64, f64>
+  return
+}
+
+// -----
+
+func.func @buffer_in_an_apply(%t: !stencil.temp<1 : i64, f64>, %k: f64) {
+  %r = "stencil.apply"() ({
+    // expected-error @+1 {{'stencil.buffer' op expected to be outside of 'stencil.apply'}}
+    %x = "stencil.buffer"(%t) : (!stencil.temp<1 : i64, f64>) -> !stencil.temp<1 : i64, f64>
+    "stencil.return"(%k) : (f64) -> ()
+  }) : () -> !stencil.temp<1 : i64, f64>
+  return
+}
+
+// -----
+
+func.func @weighted_sum_in_an_apply(%t: !stencil.temp<1 : i64, f64>, %k: f64) {
+  %r = "stencil.apply"() ({
+    // expected-error @+1 {{'stencil.weighted_sum' op expected to be outside of 'stencil.apply'}}
+    %x = "stencil.weighted_sum"(%t) {offsets = [[0]], weights = array<f64: 1.0>} : (!stencil.temp<1 : i64, f64>) -> !stencil.temp<1 : i64, f64>
+    "stencil.return"(%k) : (f64) -> ()
+  }) : () -> !stencil.temp<1 : i64, f64>
+  return
+}
+
+// -----
+
+func.func @apply_in_an_apply(%t: !stencil.temp<1 : i64, f64>, %k: f64) {
+  %r = "stencil.apply"() ({
+    // expected-error @+1 {{'stencil.apply' op expected to be outside of 'stencil.apply'}}
+    %x = "stencil.apply"() ({
+      "stencil.return"(%k) : (f64) -> ()
+    }) : () -> !stencil.temp<1 : i64, f64>
+    "stencil.return"(%k) : (f64) -> ()
+  }) : () -> !stencil.temp<1 : i64, f64>
   return
 }
 

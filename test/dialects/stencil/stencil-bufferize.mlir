@@ -293,6 +293,117 @@ func.func @time_loop(%u: !field, %v: !field, %n: index) -> !field {
 
 func.func private @kernel(!view, !view)
 
+// A copy of a field before it is stored to takes the old values.
+
+// CHECK-LABEL: func.func @copied_before(
+// CHECK-SAME: %[[U:[a-z0-9]+]]: memref<66xf64>, %[[M:[a-z0-9]+]]: memref<66xf64>, %[[C:[a-z0-9]+]]: memref<66xf64>
+// CHECK: %[[RESULT:.*]] = memref.alloc() : memref<64xf64>
+// CHECK: call @kernel(
+// CHECK: memref.load %[[M]][
+// CHECK: memref.store %{{.*}}, %[[C]][
+// CHECK: memref.load %[[RESULT]][
+func.func @copied_before(%u: !field, %m: memref<66xf64>, %c: memref<66xf64>) {
+  %v = "stencil.external_load"(%m) : (memref<66xf64>) -> !field
+  %t = "stencil.load"(%u) : (!field) -> !temp
+  %s0 = builtin.unrealized_conversion_cast %t : !temp to !static
+  %in0 = memref.cast %s0 : !static to !view
+  %alloc0 = memref.alloc() : memref<64xf64>
+  %out0 = memref.cast %alloc0 : memref<64xf64> to !view
+  func.call @kernel(%in0, %out0) : (!view, !view) -> ()
+  %r = builtin.unrealized_conversion_cast %alloc0 : memref<64xf64> to !inner
+  "stencil.external_store"(%v, %c) : (!field, memref<66xf64>) -> ()
+  "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+  return
+}
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+!static = memref<66xf64, strided<[1], offset: ?>>
+!view = memref<?xf64, strided<[1], offset: ?>>
+
+func.func private @kernel(!view, !view)
+
+// After a loop its results may be any field that it carried: the result of a sweep that reads one
+// of them and is stored to another is copied.
+
+// CHECK-LABEL: func.func @after_a_loop(
+// CHECK-SAME: %[[U:[a-z0-9]+]]: memref<66xf64>, %[[V:[a-z0-9]+]]: memref<66xf64>
+// CHECK: %[[LOOP:.*]]:2 = scf.for
+// CHECK: %[[LOADED:.*]] = memref.alloc() : memref<66xf64>
+// CHECK: memref.load %[[LOOP]]#0[
+// CHECK: memref.store %{{.*}}, %[[LOADED]][
+// CHECK: %[[RESULT:.*]] = memref.alloc() : memref<64xf64>
+// CHECK: call @kernel(
+// CHECK: %[[PART:.*]] = memref.subview %[[U]][1] [64] [1]
+// CHECK: memref.load %[[RESULT]][
+// CHECK: memref.store %{{.*}}, %[[PART]][
+func.func @after_a_loop(%u: !field, %v: !field, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %a, %b = scf.for %i = %c0 to %n step %c1 iter_args(%now = %u, %next = %v) -> (!field, !field) {
+    scf.yield %next, %now : !field, !field
+  }
+  %t = "stencil.load"(%a) : (!field) -> !temp
+  %m0 = builtin.unrealized_conversion_cast %t : !temp to !static
+  %in0 = memref.cast %m0 : !static to !view
+  %alloc0 = memref.alloc() : memref<64xf64>
+  %out0 = memref.cast %alloc0 : memref<64xf64> to !view
+  func.call @kernel(%in0, %out0) : (!view, !view) -> ()
+  %r = builtin.unrealized_conversion_cast %alloc0 : memref<64xf64> to !inner
+  "stencil.store"(%r, %u) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+  return
+}
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+!static = memref<66xf64, strided<[1], offset: ?>>
+!view = memref<?xf64, strided<[1], offset: ?>>
+
+func.func private @kernel(!view, !view)
+
+// In a loop, a field from outside may be one that the loop carries.
+
+// CHECK-LABEL: func.func @captured_by_a_loop(
+// CHECK-SAME: %[[U:[a-z0-9]+]]: memref<66xf64>
+// CHECK: scf.for
+// CHECK: %[[RESULT:.*]] = memref.alloc() : memref<64xf64>
+// CHECK: call @kernel(
+// CHECK: %[[PART:.*]] = memref.subview %[[U]][1] [64] [1]
+// CHECK: memref.load %[[RESULT]][
+// CHECK: memref.store %{{.*}}, %[[PART]][
+func.func @captured_by_a_loop(%u: !field, %v: !field, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %a, %b = scf.for %i = %c0 to %n step %c1 iter_args(%now = %u, %next = %v) -> (!field, !field) {
+    %t = "stencil.load"(%now) : (!field) -> !temp
+    %m0 = builtin.unrealized_conversion_cast %t : !temp to !static
+    %in0 = memref.cast %m0 : !static to !view
+    %alloc0 = memref.alloc() : memref<64xf64>
+    %out0 = memref.cast %alloc0 : memref<64xf64> to !view
+    func.call @kernel(%in0, %out0) : (!view, !view) -> ()
+    %r = builtin.unrealized_conversion_cast %alloc0 : memref<64xf64> to !inner
+    "stencil.store"(%r, %u) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+    scf.yield %next, %now : !field, !field
+  }
+  return
+}
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+!static = memref<66xf64, strided<[1], offset: ?>>
+!view = memref<?xf64, strided<[1], offset: ?>>
+
+func.func private @kernel(!view, !view)
+
 // What bufferization refuses
 
 func.func @not_lowered(%u: !field, %v: !field) {
@@ -373,6 +484,34 @@ func.func @one_field_twice(%u: !field, %n: index) {
     %r = builtin.unrealized_conversion_cast %alloc0 : memref<64xf64> to !inner
     "stencil.store"(%r, %next) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
     scf.yield %next, %now : !field, !field
+  }
+  return
+}
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+!static = memref<66xf64, strided<[1], offset: ?>>
+!view = memref<?xf64, strided<[1], offset: ?>>
+
+func.func private @kernel(!view, !view)
+
+func.func @a_field_that_the_loop_may_carry(%u: !field, %v: !field, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  // expected-error @+1 {{'scf.for' op expected distinct fields in a time loop, got one field twice}}
+  %a, %b = scf.for %i = %c0 to %n step %c1 iter_args(%now = %u, %next = %v) -> (!field, !field) {
+    %t = "stencil.load"(%now) : (!field) -> !temp
+    %m0 = builtin.unrealized_conversion_cast %t : !temp to !static
+    %in0 = memref.cast %m0 : !static to !view
+    %alloc0 = memref.alloc() : memref<64xf64>
+    %out0 = memref.cast %alloc0 : memref<64xf64> to !view
+    func.call @kernel(%in0, %out0) : (!view, !view) -> ()
+    %r = builtin.unrealized_conversion_cast %alloc0 : memref<64xf64> to !inner
+    "stencil.store"(%r, %next) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+    scf.yield %next, %u : !field, !field
   }
   return
 }

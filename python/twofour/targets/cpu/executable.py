@@ -4,7 +4,10 @@
 import ctypes
 from collections.abc import Sequence
 
+import numpy as np
+
 from twofour.compiler import CompiledCpu, LinearSweep
+from twofour.dialects.stencil.traversal import nested_ops
 from twofour.errors import TwofourError
 from twofour.mlir import ir
 from twofour.program import Argument, Program, select_function
@@ -22,7 +25,7 @@ from twofour.runtime import (
     field_element_type,
     resolve_threads,
 )
-from twofour.targets.cpu.jit import CompiledModule, lower_to_llvm
+from twofour.targets.cpu.jit import CompiledModule, lower_to_llvm, rename_functions
 from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
 from twofour.targets.cpu.plan import CallSequence, read_calls
 
@@ -53,6 +56,9 @@ class CpuExecutable:
             main = select_function(compiled.module, name, compiled.filename)
             self._calls: CallSequence | None = read_calls(main, kernel_inputs)
             self._kernel_inputs = kernel_inputs
+            if self._calls is None:
+                _check_memory(main)
+            self._symbols = rename_functions(compiled.module)
             lower_to_llvm(compiled.module, compiled.filename)
             self._code = CompiledModule(compiled.module)
 
@@ -67,7 +73,8 @@ class CpuExecutable:
 
     def _kernel(self, name: str, rank: int, outputs: int = 1) -> NativeKernel:
         inputs = self._kernel_inputs[name]
-        return NativeKernel(name, self._code.address(name), rank, inputs, outputs, self._code)
+        address = self._code.address(self._symbols[name])
+        return NativeKernel(name, address, rank, inputs, outputs, self._code)
 
     def _linear_kernel(self, sweep: LinearSweep | None) -> LinearKernel | None:
         if sweep is None:
@@ -132,7 +139,7 @@ class CpuExecutable:
                 supported = ", ".join(_SCALAR_TYPES)
                 raise TwofourError(f"expected scalars of {supported}, got {argument.element}")
             scalars.append(kind)
-        address = self._code.address(program.name)
+        address = self._code.address(self._symbols[program.name])
         return NativeFunction(program.name, address, scalars, program.results, self._code)
 
 
@@ -143,6 +150,13 @@ def _kernel_inputs(module: ir.Module) -> dict[str, int]:
         for op in module.body.operations
         if INPUTS_ATTRIBUTE in op.attributes
     }
+
+
+def _check_memory(function) -> None:
+    """Raise MemoryError where the buffers of a function cannot exist: its code does not check."""
+    for op in nested_ops(function, "memref.alloc"):
+        kind = op.results[0].type
+        np.empty(kind.shape, field_element_type(str(kind.element_type)).storage)
 
 
 def _field_spec(program: Program, argument: Argument) -> FieldSpec:

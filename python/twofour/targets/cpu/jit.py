@@ -2,8 +2,13 @@
 """From MLIR's vector, scf and memref dialects to machine code in this process."""
 
 import ctypes
+import re
+from itertools import count
 
+from twofour.diagnostics import located_in
+from twofour.dialects.stencil.traversal import nested_ops
 from twofour.mlir import execution_engine, ir
+from twofour.mlir_support import error_at
 from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
 
 # The order matters: vector ops of rank 1 go straight to LLVM, memrefs are finalised last.
@@ -26,6 +31,39 @@ def lower_to_llvm(module: ir.Module, filename: str = "-") -> None:
     """Run the upstream passes that end in the LLVM dialect, in place."""
     elements = [PassElement(text, None) for text in LLVM_PIPELINE]
     run_pipeline(module, elements, PipelineOptions(filename=filename, verify=False))
+    with located_in(filename):
+        _check_lowered(module)
+
+
+def _check_lowered(module: ir.Module) -> None:
+    """Raise TwofourError at an op that LLVM cannot translate, or a function that is not there."""
+    libraries = ctypes.CDLL(None)
+    for op in module.body.operations:
+        if op.operation.name == "llvm.func" and not op.regions[0].blocks:
+            name = op.attributes["sym_name"].value
+            if not hasattr(libraries, name):
+                raise error_at(op, f"expected a body, got a declaration of @{name} alone")
+    # Searching the text is far cheaper than walking over every op from Python.
+    if _NOT_LLVM.search(module.operation.get_asm(print_generic_op_form=True)):
+        for op in nested_ops(module):
+            if not op.operation.name.startswith(("llvm.", "builtin.module")):
+                raise error_at(op, "expected an op that the CPU target has code for")
+
+
+_NOT_LLVM = re.compile(r'"(?!llvm\.|builtin\.module)[a-z_]\w*\.[\w.]+"\(')
+
+
+def rename_functions(module: ir.Module) -> dict[str, str]:
+    """Give the functions of a module names that no library has; returns the new name of each."""
+    functions = nested_ops(module, "func.func")
+    old = [function.attributes["sym_name"].value for function in functions]
+    fresh = (name for n in count() if (name := f"twofour_{n}") not in old)
+    names = dict(zip(old, fresh, strict=False))
+    for function in functions:
+        before = function.attributes["sym_name"].value
+        ir.SymbolTable.replace_all_symbol_uses(before, names[before], module.operation)
+        function.attributes["sym_name"] = ir.StringAttr.get(names[before])
+    return names
 
 
 class CompiledModule:

@@ -1,0 +1,116 @@
+// RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector | filecheck %s
+
+!temp = !stencil.temp<#stencil.bounds<[-2], [66]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+
+// The function calls a kernel on the part of the input that the sum reads: [-1,66] of [-2,66].
+
+// CHECK-LABEL: func.func @sum(
+// CHECK-SAME: %[[T:[a-z0-9]+]]: !stencil.temp<#stencil.bounds<[-2], [66]>, f64>
+// CHECK-NEXT: %[[M:.*]] = builtin.unrealized_conversion_cast %[[T]] : {{.*}} to memref<68xf64, strided<[1], offset: ?>>
+// CHECK-NEXT: %[[PART:.*]] = memref.subview %[[M]][1] [67] [1]
+// CHECK-NEXT: %[[IN:.*]] = memref.cast %[[PART]]
+// CHECK-NEXT: %[[ALLOC:.*]] = memref.alloc() : memref<64xf64>
+// CHECK-NEXT: %[[OUT:.*]] = memref.cast %[[ALLOC]]
+// CHECK-NEXT: %[[BEGIN:.*]] = arith.constant 0 : index
+// CHECK-NEXT: %[[END:.*]] = arith.constant 64 : index
+// CHECK-NEXT: call @sum_kernel0(%[[IN]], %[[OUT]], %[[BEGIN]], %[[END]])
+// CHECK-NEXT: %[[R:.*]] = builtin.unrealized_conversion_cast %[[ALLOC]] : memref<64xf64> to !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+// CHECK-NEXT: return %[[R]]
+
+// The kernel adds the terms from the lowest offset on, by fused multiply-adds that start from the
+// constant: eight points at a time, and the rest under a mask. Index 0 of the input is offset -1.
+
+// CHECK: func.func @sum_kernel0(%[[IN:[a-z0-9]+]]: memref<?xf64, strided<[1], offset: ?>>, %[[OUT:[a-z0-9]+]]: memref<?xf64, strided<[1], offset: ?>>, %[[BEGIN:[a-z0-9]+]]: index, %[[END:[a-z0-9]+]]: index)
+// CHECK-SAME: attributes {llvm.emit_c_interface, stencil.kernel_inputs = 1 : i64}
+// CHECK-DAG: %[[TWO:.*]] = arith.constant dense<2.000000e+00> : vector<8xf64>
+// CHECK-DAG: %[[ONE:.*]] = arith.constant dense<1.000000e+00> : vector<8xf64>
+// CHECK-DAG: %[[CONSTANT:.*]] = arith.constant dense<3.000000e+00> : vector<8xf64>
+// CHECK-DAG: %[[C3:.*]] = arith.constant 3 : index
+// CHECK: scf.for %[[I:[a-z0-9]+]] = %[[BEGIN]] to %{{.*}} step %{{.*}} {
+// CHECK-NEXT: %[[A:.*]] = vector.load %[[IN]][%[[I]]]
+// CHECK-NEXT: %[[FIRST:.*]] = math.fma %[[ONE]], %[[A]], %[[CONSTANT]]
+// CHECK-NEXT: %[[J:.*]] = arith.addi %[[I]], %[[C3]]
+// CHECK-NEXT: %[[B:.*]] = vector.load %[[IN]][%[[J]]]
+// CHECK-NEXT: %[[SUM:.*]] = math.fma %[[TWO]], %[[B]], %[[FIRST]]
+// CHECK-NEXT: vector.store %[[SUM]], %[[OUT]][%[[I]]]
+// CHECK: scf.if
+// CHECK: vector.create_mask
+// CHECK-COUNT-2: vector.maskedload %[[IN]]
+// CHECK: vector.maskedstore %[[OUT]]
+// CHECK-NOT: stencil.weighted_sum
+func.func @sum(%t: !temp) -> !inner {
+  %r = "stencil.weighted_sum"(%t) {constant = 3.0 : f64, offsets = [[-1], [2]], weights = array<f64: 1.0, 2.0>} : (!temp) -> !inner
+  return %r : !inner
+}
+
+// -----
+
+!temp = !stencil.temp<#stencil.bounds<[-1, -1], [9, 65]>, f16>
+!inner = !stencil.temp<#stencil.bounds<[0, 0], [8, 64]>, f16>
+
+// 16-bit elements are summed in f32. Blocks of four rows load every input once: a column of three
+// points reaches six rows, not twelve.
+
+// CHECK-LABEL: func.func @block(
+// CHECK: func.func @block_kernel0(
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK-COUNT-6: arith.extf %{{.*}} : vector<16xf16> to vector<16xf32>
+// CHECK-NOT: vector.load
+// CHECK-COUNT-4: arith.truncf %{{.*}} : vector<16xf32> to vector<16xf16>
+// CHECK: scf.if
+func.func @block(%t: !temp) -> !inner {
+  %r = "stencil.weighted_sum"(%t) {offsets = [[-1, 0], [0, 0], [1, 0]], weights = array<f64: 1.0, 2.0, 3.0>} : (!temp) -> !inner
+  return %r : !inner
+}
+
+// -----
+
+!temp = !stencil.temp<#stencil.bounds<[-2], [66]>, f32>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f32>
+
+// A chain over several temps is one kernel with an input for each; an addend that is no sum is an
+// input too, read at the point itself.
+
+// CHECK-LABEL: func.func @chain(
+// CHECK: call @chain_kernel0(
+// CHECK-NOT: call
+// CHECK: func.func @chain_kernel0(%[[A:[a-z0-9]+]]: {{.*}}, %[[B:[a-z0-9]+]]: {{.*}}, %[[C:[a-z0-9]+]]: {{.*}}, %[[OUT:[a-z0-9]+]]: {{.*}}, %{{.*}}: index, %{{.*}}: index)
+// CHECK-SAME: stencil.kernel_inputs = 3 : i64
+// CHECK: %[[ADDEND:.*]] = vector.load %[[C]]
+// CHECK: %[[X:.*]] = vector.load %[[A]]
+// CHECK: %[[FIRST:.*]] = math.fma %{{.*}}, %[[X]], %[[ADDEND]]
+// CHECK: %[[Y:.*]] = vector.load %[[B]]
+// CHECK: %[[SECOND:.*]] = math.fma %{{.*}}, %[[Y]], %[[FIRST]]
+// CHECK: vector.store %[[SECOND]], %[[OUT]]
+func.func @chain(%s: !temp, %t: !temp, %u: !inner) -> !inner {
+  %a = "stencil.weighted_sum"(%s, %u) {offsets = [[1]], weights = array<f64: 2.0>} : (!temp, !inner) -> !inner
+  %b = "stencil.weighted_sum"(%t, %a) {offsets = [[-1]], weights = array<f64: 3.0>} : (!temp, !inner) -> !inner
+  return %b : !inner
+}
+
+// -----
+
+!temp = !stencil.temp<#stencil.bounds<[-2], [66]>, f32>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f32>
+
+// A link that something else reads too is computed by a kernel of its own.
+
+// CHECK-LABEL: func.func @shared(
+// CHECK-COUNT-2: call @shared_kernel
+// CHECK-DAG: func.func @shared_kernel0(
+// CHECK-DAG: func.func @shared_kernel1(
+func.func @shared(%s: !temp, %t: !temp) -> (!inner, !inner) {
+  %a = "stencil.weighted_sum"(%s) {offsets = [[1]], weights = array<f64: 2.0>} : (!temp) -> !inner
+  %b = "stencil.weighted_sum"(%t, %a) {offsets = [[-1]], weights = array<f64: 3.0>} : (!temp, !inner) -> !inner
+  return %a, %b : !inner, !inner
+}
+
+// -----
+
+func.func @unknown_bounds(%t: !stencil.temp<1 : i64, f64>) -> !stencil.temp<1 : i64, f64> {
+  // expected-error @+1 {{'stencil.weighted_sum' op expected known bounds, got !stencil.temp<1 : i64, f64>; run stencil-infer-bounds}}
+  %r = "stencil.weighted_sum"(%t) {offsets = [[0]], weights = array<f64: 1.0>} : (!stencil.temp<1 : i64, f64>) -> !stencil.temp<1 : i64, f64>
+  return %r : !stencil.temp<1 : i64, f64>
+}

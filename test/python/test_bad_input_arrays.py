@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The Python interface refuses what it cannot use by TwofourError; nothing is converted."""
+
+import re
+
+import numpy as np
+import pytest
+
+import twofour
+from bad_input import INPUTS
+
+MEAN = {(0, -1): 0.5, (0, 1): 0.5}
+FIELD = np.zeros((8, 8), np.float32)
+
+
+def raises(message: str):
+    """The text of the exception is that of the command line: one line, with its location first."""
+    return pytest.raises(twofour.TwofourError, match=rf"\A.*error: .*{re.escape(message)}.*\Z")
+
+
+@pytest.mark.parametrize(
+    "weights, message",
+    [
+        ({}, "expected weights as a dict {offset: weight} with at least one entry"),
+        (None, "expected weights as a dict"),
+        ([((0,), 1.0)], "expected weights as a dict"),
+        ({(0,): 1.0, (0, 0): 1.0}, "expected offsets of one rank, got ranks [1, 2]"),
+        ({(): 1.0}, "expected offsets of one rank, got ranks [0]"),
+        ({(0,): float("nan")}, "expected finite weights, got nan at offset (0,)"),
+        ({(0,): float("inf")}, "expected finite weights, got inf at offset (0,)"),
+        ({(0,): "0.5"}, "numbers as weights, got (0,): '0.5'"),
+        ({(0,): b"0.5"}, "numbers as weights, got (0,): b'0.5'"),
+        ({(0,): None}, "numbers as weights, got (0,): None"),
+        ({(0,): 1j}, "numbers as weights, got (0,): 1j"),
+        ({(0,): np.ones(3)}, "numbers as weights"),
+        ({(0,): 10**400}, "numbers as weights"),
+        ({(0.5,): 1.0}, "expected integer offsets"),
+        ({"ab": 1.0}, "expected integer offsets"),
+        ({(0,): 0.0}, "expected at least one weight that is not zero"),
+        ({(2**70,): 1.0}, "expected offsets that reach at most"),
+        ({(0,) * 40: 1.0}, "expected offsets that reach at most"),
+        ({(0,): 1e300}, "expected weights in the range of f32"),
+        ({(0,): 1e-300}, "expected weights in the range of f32"),
+    ],
+)
+def test_weights(weights, message):
+    with raises(message):
+        twofour.stencil(weights)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"dtype": "f23"}, "got 'f23' (did you mean 'f32'?)"),
+        ({"dtype": np.float32}, "expected a dtype out of f16, bf16, f32, f64"),
+        ({"boundary": "periodik"}, "did you mean 'periodic'?"),
+        ({"boundary": 3}, "expected a boundary as text or a sequence of texts, got int"),
+        ({"boundary": ["fixed"] * 3}, "expected 1 or 2 boundaries, got 3"),
+        ({"boundary": []}, "expected 1 or 2 boundaries, got 0"),
+        ({"boundary": ["fixed", None]}, "expected a boundary out of"),
+        ({"target": "gpu"}, "unknown target 'gpu'"),
+        ({"target": None}, "unknown target 'None'"),
+        ({"schedule": "sparce"}, "did you mean 'sparse'?"),
+        ({"threads": 0}, "expected a positive number of threads, got 0"),
+        ({"threads": "2"}, "expected a positive number of threads, got '2'"),
+        ({"threads": True}, "expected a positive number of threads, got True"),
+        ({"fuse_steps": 0}, "expected at least 1 fused step, got 0"),
+        ({"fuse_steps": "2"}, "expected at least 1 fused step, got '2'"),
+        ({"fuse_steps": 1.5}, "expected at least 1 fused step, got 1.5"),
+        ({"fuse_steps": 10**9}, "expected at most 4096 terms"),
+    ],
+)
+def test_options(options, message):
+    with raises(message):
+        twofour.stencil(MEAN, **options)
+
+
+@pytest.fixture(scope="module")
+def step():
+    return twofour.stencil(MEAN)
+
+
+@pytest.mark.parametrize(
+    "array, message",
+    [
+        ([[1.0]], "expected a NumPy array, got list"),
+        (None, "expected a NumPy array, got NoneType"),
+        (3.0, "expected a NumPy array, got float"),
+        (np.ma.array(FIELD), "expected a NumPy array without a mask, got a masked array"),
+        (FIELD.astype(np.float64), "expected f32 (float32), got float64"),
+        (FIELD.astype(np.int32), "expected f32 (float32), got int32"),
+        (FIELD.astype(np.uint16), "expected f32 (float32), got uint16"),
+        (FIELD.astype(np.complex64), "expected f32 (float32), got complex64"),
+        (FIELD.astype(object), "expected f32 (float32), got object"),
+        (FIELD.astype(">f4"), "in native byte order, got dtype '>f4'"),
+        (FIELD[0], "expected an array of rank 2, got rank 1"),
+        (np.zeros((1,) * 32, np.float32), "expected an array of rank 2, got rank 32"),
+        (FIELD[:, :0], "expected an array with at least one element, got shape (8, 0)"),
+    ],
+)
+def test_arrays(step, array, message):
+    with raises(message):
+        step(array)
+
+
+@pytest.mark.parametrize("steps", [-1, 1.5, "2", None, True, np.float32(2)])
+def test_steps(step, steps):
+    with raises(f"expected a number of steps >= 0, got {steps!r}"):
+        step(FIELD, steps=steps)
+
+
+@pytest.mark.parametrize(
+    "source, options, message",
+    [
+        ("heat2d_ftc", {}, "unknown kernel 'heat2d_ftc'; did you mean 'heat2d_ftcs'?"),
+        ("", {}, "unknown kernel ''"),
+        (None, {}, "expected the path of a file or a kernel's name, got None"),
+        (3, {}, "expected the path of a file or a kernel's name, got 3"),
+        ("nope.mlir", {}, "cannot read the file: no such file or directory"),
+        ("no\0pe.mlir", {}, "cannot read the file"),
+        ("heat2d_ftcs", {"function": "f"}, "expected --function with a file only"),
+        (INPUTS / "average_pretty.mlir", {"function": "f"}, "expected a function @f, got @average"),
+        (INPUTS / "average_pretty.mlir", {"dtype": "tf64"}, "expected a dtype out of"),
+        (INPUTS / "average_pretty.mlir", {"boundary": "zero,zero"}, "expected 1 or 1 boundaries"),
+    ],
+)
+def test_sources(source, options, message):
+    with raises(message):
+        twofour.compile(source, **options)
+
+
+def test_the_exception_has_the_location():
+    with pytest.raises(twofour.TwofourError) as caught:
+        twofour.compile("nope.mlir")
+    location = caught.value.location
+    assert (location.file, location.line, location.column) == ("nope.mlir", 1, 1)
+    assert str(caught.value).startswith("nope.mlir:1:1: error: ")
+
+
+@pytest.fixture(scope="module")
+def program():
+    return twofour.compile(INPUTS / "average_generic.mlir")
+
+
+@pytest.mark.parametrize(
+    "inputs, options, message",
+    [
+        ([], {}, "expected 1 input field and no scalars, got 0 and 0"),
+        ([np.zeros(66)] * 2, {}, "expected 1 input field and no scalars, got 2 and 0"),
+        ([np.zeros(66)], {"scalars": [1.0]}, "expected 1 input field and no scalars, got 1 and 1"),
+        ([np.zeros(65)], {}, "expected an array of shape (66,), got shape (65,)"),
+        ([np.zeros(66, np.float32)], {}, "expected f64 (float64), got float32"),
+        ([np.ma.zeros(66)], {}, "expected a NumPy array without a mask"),
+        ([[0.0] * 66], {}, "expected a NumPy array, got list"),
+        ([np.zeros(66)], {"steps": -1}, "expected a number of steps >= 0, got -1"),
+    ],
+)
+def test_fields_of_a_program(program, inputs, options, message):
+    with raises(message):
+        program(*inputs, **options)

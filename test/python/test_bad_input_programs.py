@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Programs that are wrong, in both syntaxes: refused at the line of the user's own file."""
+
+import pytest
+
+from bad_input import ERROR, GENERIC, PRETTY, refused, refused_by_process
+from twofour.cli.main import main as twofour
+from twofour.opt.main import main as twofour_opt
+
+FIELD = "!stencil.field<#stencil.bounds<[-1], [65]>, f64>"
+TEMP = "!stencil.temp<1 : i64, f64>"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def edited(text: str, *edits: tuple[str, str]) -> str:
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+LEFT = "{offset = array<i64: -1>}"
+
+
+@pytest.mark.parametrize(
+    "old, new, at, message",
+    [
+        # Attributes of the wrong kind, rank or size.
+        (LEFT, '{offset = "x"}', "5:10", "expected base attribute 'builtin.dense_array'"),
+        (LEFT, "{offset = array<i32: -1>}", "5:10", "expected offset as integers"),
+        (LEFT, "{offset = array<f64: -1.0>}", "5:10", "expected offset as integers"),
+        (LEFT, "", "5:10", 'attribute "offset" is expected but not provided'),
+        (LEFT, "{offset = array<i64: -1, 0>}", "5:10", "expected an offset of rank 1, got [-1, 0]"),
+        (
+            LEFT,
+            "{offset = array<i64: -9999999999999999999>}",
+            "5:",
+            "integer constant out of range",
+        ),
+        (LEFT, LEFT[:-1] + ", offset_mapping = [1]}", "5:10", "strictly increasing axes below 1"),
+        (LEFT, LEFT[:-1] + ", offset_mapping = [1.0]}", "5:10", "offset_mapping as integers"),
+        ("<[0], [64]>", "<[0], [66]>", "12:3", "expected the field's bounds to cover [0,66]"),
+        ("<[0], [64]>", "<[0, 0], [64, 64]>", "12:3", "expected bounds of rank 1"),
+        ("<[0], [64]>", "<[64], [64]>", "12:3", "expected bounds that are not empty, got [64,64]"),
+        ("{bounds = #stencil.bounds<[0], [64]>}", '{bounds = "x"}', "12:3", "'stencil.bounds'"),
+        # Types.
+        ("[-1], [65]", "[0], [0]", "3:8", "expected bounds that are not empty, got [0,0] on axis"),
+        ("[-1], [65]", "[-1, 0], [65]", "3:8", "lower and upper bounds of one rank"),
+        ("[-1], [65]", '"a", "b"', "2:", "expected base attribute 'builtin.array'"),
+        ("[-1], [65]", "[-1], [9223372036854775807]", "3:8", "expected bounds of at most"),
+        ("[-1], [65]", f"[-1], [{10**30} : i128]", "3:8", "expected upper bounds of 64 bits"),
+        ("[65]>, f64>", '[65]>, "x">', "3:8", 'expected an element type, got "x"'),
+        ("[65]>, f64>", "[65]>>", "2:", "expected 2 type arguments, but had 1"),
+        ("1 : i64", "0 : i64", "3:8", "expected #stencil.bounds or a positive rank"),
+        ("1 : i64", '"x"', "3:8", "expected #stencil.bounds or a positive rank"),
+        ("1 : i64", "9223372036854775807 : i64", "3:8", "expected rank 1, got rank 9223372036854"),
+        ("f64", "f46", "2:", "expected attribute value"),
+        # Ops and values.
+        ('"stencil.access"', '"stencil.acess"', "5:10", "unregistered operation 'stencil.acess'"),
+        ("arith.addf", "arith.adff", "7:10", "custom op 'arith.adff' is unknown"),
+        (
+            "arith.addf %a, %b : f64",
+            '"foo.add"(%a, %b) : (f64, f64) -> f64',
+            "7:19",
+            "unregistered dialect",
+        ),
+        ("arith.addf %a, %b", "arith.addf %a, %z", "7:25", "use of undeclared SSA value name"),
+        ("arith.addf %a, %b", "arith.addf %a, %m", "7:10", "does not dominate this use"),
+        ("arith.addf %a, %b : f64", "arith.addf %a, %b : f32", "7:21", "expects different type"),
+        ("%b = ", "%a = ", "6:5", "redefinition of SSA value '%a'"),
+        ('    "stencil.return"(%m) : (f64) -> ()\n', "", "9:10", "block with no terminator"),
+        ("(%m) : (f64) ->", "(%m, %m) : (f64, f64) ->", "10:5", "expected 1 values, got 2"),
+        ('"stencil.apply"() ({', '"stencil.apply"() ({\n^b(%q: f64):', "4:8", "no block arguments"),
+        (
+            "%h = arith",
+            f'"stencil.store"(%t, %out) {{bounds = #stencil.bounds<[0], [1]>}} : ({TEMP}, {FIELD})'
+            " -> ()\n %h = arith",
+            "8:5",
+            "expected to be outside of 'stencil.apply'",
+        ),
+        (
+            "%m = arith.mulf %s, %h : f64",
+            '%o = "stencil.store_result"(%s) : (f64) -> !stencil.result<"x">\n'
+            "%m = arith.mulf %s, %h : f64",
+            "9:10",
+            'expected an element type, got "x"',
+        ),
+        ("0.5 : f64", f"{'9' * 2000} : f64", "8:25", "expected numbers of fewer than 1000 digits"),
+    ],
+)
+@pytest.mark.parametrize("tool, words", [(twofour, ["run"]), (twofour_opt, [])])
+def test_invalid_programs(capfd, folder, tool, words, old, new, at, message):
+    (folder / "x.mlir").write_text(edited(GENERIC, (old, new)))
+    refused(capfd, tool, [*words, "x.mlir"], message, f"x.mlir:{at}")
+
+
+@pytest.mark.parametrize(
+    "edits, at, message",
+    [
+        ([(LEFT, "{offset = array<i64: -2>}")], "5:10", "expected the field's bounds to cover"),
+        ([("0.5 : f64", "0x7FF8000000000000 : f64")], "9:10", "NaN"),
+        ([("#stencil.bounds<[-1], [65]>", "1 : i64")], "3:8", "a field with known bounds"),
+        ([("f64", "f128")], "2:1", "got 'f128' in argument 0"),
+        (
+            [(", %out: ", ", %q: tensor<4xf64>, %out: ")],
+            "2:1",
+            "expected fields, memrefs or numbers",
+        ),
+        (
+            [(", %out: ", ", %q: memref<?xf64>, %out: ")],
+            "2:1",
+            "expected known bounds for argument 1",
+        ),
+        ([("arith.mulf %s, %h", "math.cbrt %s")], "9:10", "the CPU target has code for"),
+        ([("  return", "  gpu.barrier\n  return")], "13:3", "the CPU target has code for"),
+        (
+            [
+                ("// The", "func.func private @g(f64) -> f64 // The"),
+                ("arith.mulf %s, %h : f64", "func.call @g(%s) : (f64) -> f64"),
+            ],
+            "1:1",
+            "expected a body, got a declaration of @g alone",
+        ),
+        (
+            [("{\n  %t", "attributes {stencil.rotation = [0, 0]} {\n  %t")],
+            "2:1",
+            "expected stencil.rotation to permute 2 arguments, got [0, 0]",
+        ),
+        (
+            [("{\n  %t", 'attributes {stencil.rotation = "x"} {\n  %t')],
+            "2:1",
+            "expected stencil.rotation as integers",
+        ),
+        (
+            [("{\n  %t", "attributes {stencil.steps = 3} {\n  %t")],
+            "2:1",
+            "expected no stencil.steps",
+        ),
+        ([("%r, %out", "%r, %t"), ("64]>} : (", "64]>} : (")], "12:", "expects different type"),
+    ],
+)
+def test_programs_that_cannot_run(capfd, folder, edits, at, message):
+    (folder / "x.mlir").write_text(edited(GENERIC, *edits))
+    refused(capfd, twofour, ["run", "x.mlir"], message, f"x.mlir:{at}")
+
+
+def test_which_function(capfd, folder):
+    (folder / "x.mlir").write_text(GENERIC + GENERIC.replace("@average", "@mean"))
+    got = "got @average, @mean"
+    refused(capfd, twofour, ["run", "x.mlir"], f"expected one function, {got}", "x.mlir:1:1")
+    words = ["run", "x.mlir", "--function", "median"]
+    refused(capfd, twofour, words, f"expected a function @median, {got}", "x.mlir:1:1")
+    (folder / "x.mlir").write_text(GENERIC + GENERIC)
+    refused(capfd, twofour, ["run", "x.mlir"], "redefinition of symbol", "x.mlir:16:1")
+    (folder / "x.mlir").write_text("func.func @f() {\n  return\n}\n")
+    refused(capfd, twofour, ["run", "x.mlir"], "expected a function with fields", "x.mlir:1:1")
+    (folder / "x.mlir").write_text("\n".join(line for line in GENERIC.split("\n")
+                                             if "stencil.store" not in line))  # fmt: skip
+    refused(capfd, twofour, ["run", "x.mlir"], "a function that stores to a field", "x.mlir:1:1")
+
+
+SQUARE = ("arith.mulf %s, %h", "arith.mulf %s, %s")
+
+
+@pytest.mark.parametrize("text, line", [(GENERIC, 9), (PRETTY, 9)])
+def test_what_only_linear_programs_can_do(capfd, folder, text, line):
+    (folder / "x.mlir").write_text(edited(text, SQUARE))
+    words = ["run", "x.mlir"]
+    at = f"x.mlir:{line}:10"
+    message = "expected constant weights for schedule 'sparse': multiplies two values"
+    refused(capfd, twofour, [*words, "--schedule", "sparse"], message, at)
+    refused(capfd, twofour, [*words, "--fuse-steps", "2"], "one linear step", "x.mlir:2:1")
+    refused(capfd, twofour, [*words, "--dtype", "f23"], "'f32'", "<command-line>:1:20")
+
+
+@pytest.mark.parametrize(
+    "old, new, at, message",
+    [
+        ("stencil.access %u[-1]", "stencil.acess %u[-1]", "5:10", "known operation"),
+        ("stencil.access %u[-1]", "stencil.access %u[-1, 0]", "5:10", "offset"),
+        ("stencil.access %u[-1]", "stencil.access %u[-2]", "5:10", "to cover [-2,62]"),
+        ("stencil.access %u[-1]", "stencil.access %z[-1]", "5:25", "got '%z'"),
+        ("stencil.access %u[-1]", "stencil.access %u[x]", "5:28", "expected"),
+        ("%a, %b : f64", "%a, %b : f32", "7:", "f32"),
+        ("arith.addf", "arith.adff", "7:10", "known operation, got 'arith.adff'"),
+        ("[-1,65]xf64", "[-1,65]xf46", "2:", "expected"),
+        ("<[0], [64]>", "<[0], [66]>", "12:3", "[0,66]"),
+        ("<[0], [64]>", "<[0, 0], [64, 64]>", "12:3", "'stencil.store' op"),
+        ("    stencil.return %m : f64\n", "", "9:10", "not a terminator"),
+        ("[-1,65]xf64", "[0,0]xf64", "2:", "upper bound must be strictly greater"),
+        ("5.000000e-01", "nan", "8:", "expected"),
+        ("  return\n}\n", "", "13:1", "expected"),
+    ],
+)
+def test_invalid_programs_in_pretty_syntax(capfd, folder, old, new, at, message):
+    (folder / "x.mlir").write_text(edited(PRETTY, (old, new)))
+    refused(capfd, twofour, ["run", "x.mlir"], message, f"x.mlir:{at}")
+
+
+LOOP = f"""func.func @steps(%u : {FIELD}, %v : {FIELD}) {{
+  %begin = arith.constant 0 : index
+  %end = arith.constant 4 : index
+  %one = arith.constant 1 : index
+  scf.for %i = %begin to %end step %one iter_args(%p = %u, %q = %v) -> ({FIELD}, {FIELD}) {{
+    %t = "stencil.load"(%p) : ({FIELD}) -> {TEMP}
+    %r = "stencil.apply"() ({{
+      %a = "stencil.access"(%t) {{offset = array<i64: 1>}} : ({TEMP}) -> f64
+      "stencil.return"(%a) : (f64) -> ()
+    }}) : () -> {TEMP}
+    "stencil.store"(%r, %q) {{bounds = #stencil.bounds<[0], [64]>}} : ({TEMP}, {FIELD}) -> ()
+    scf.yield %q, %p : {FIELD}, {FIELD}
+  }}
+  return
+}}
+"""
+
+
+def test_time_loops_in_the_file(capfd, folder):
+    (folder / "x.mlir").write_text(LOOP)
+    assert twofour(["run", "x.mlir"]) == 0
+    capfd.readouterr()
+    words = ["run", "x.mlir", "--boundary", "periodic"]
+    refused(capfd, twofour, words, "expected boundary 'fixed'", "x.mlir:5:3")
+    (folder / "x.mlir").write_text(edited(LOOP, ("yield %q, %p", "yield %q, %q")))
+    refused(capfd, twofour, ["run", "x.mlir"], "got one field twice", "x.mlir:5:3")
+
+
+def test_buffers_larger_than_memory(capfd, folder):
+    """Without a check, the code that fills such a buffer would end the process."""
+    huge = f"!stencil.temp<#stencil.bounds<[0], [{10**14}]>, f64>"
+    (folder / "x.mlir").write_text(f"""func.func @f(%out : {FIELD}) {{
+  %one = arith.constant 1.0 : f64
+  %r = "stencil.apply"() ({{
+    "stencil.return"(%one) : (f64) -> ()
+  }}) : () -> {huge}
+  "stencil.store"(%r, %out) {{bounds = #stencil.bounds<[0], [1]>}} : ({huge}, {FIELD}) -> ()
+  return
+}}
+""")
+    refused(capfd, twofour, ["run", "x.mlir"], "expected arrays that fit in memory")
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("module {\n" * 5000 + "}\n" * 5000, "at most 128 brackets inside each other"),
+        ("module attributes {a.b = " + "[" * 20000 + "]" * 20000 + "} {}", "at most 128 brackets"),
+        ("#m = affine_map<(d) -> (" + "-" * 100000 + "d)>", "fewer than 100 signs"),
+        ("module attributes {a.b = 1." + "9" * 50000 + " : f64} {}", "fewer than 1000 digits"),
+        (
+            "#a0 = [1]\n" + "".join(f"#a{i + 1} = [#a{i}]\n" for i in range(20000)),
+            "at most 10000 aliases",
+        ),
+    ],
+)
+def test_texts_on_which_mlir_would_end_the_process(folder, text, message):
+    (folder / "x.mlir").write_text(text)
+    refused_by_process(folder, ["twofour-opt", "x.mlir"], message, "x.mlir:")
+
+
+@pytest.mark.parametrize("text", [GENERIC, PRETTY], ids=["generic", "pretty"])
+def test_truncated_anywhere(capfd, folder, text):
+    """Every beginning of a valid file is refused at a line of it, or valid itself."""
+    refusals = 0
+    for length in range(0, len(text), 37):
+        (folder / "x.mlir").write_text(text[:length])
+        status = twofour_opt(["x.mlir"])
+        captured = capfd.readouterr()
+        if status == 0:
+            # Nothing but a comment.
+            assert length < text.index("func.func")
+            continue
+        refusals += 1
+        assert captured.out == ""
+        for line in captured.err.splitlines():
+            assert ERROR.fullmatch(line), line
+            assert 1 <= int(line.split(":")[1]) <= text[:length].count("\n") + 1
+    assert refusals > 10
