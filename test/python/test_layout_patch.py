@@ -140,7 +140,7 @@ def test_check_sums_repeated_inputs_without_rounding():
 
 def test_check_sees_a_row_that_took_the_columns_of_another():
     op = PatchOperator([[1, 1], [0, 0]], [[0], [1]], [[3], [3]], (2,))
-    message = "expected weight 1.0 at offset (3,) of row 0, got 2"
+    message = "expected weight 1.0 at offset (3,) of row 0, got 2.0"
     assert check(op, [(3,)], [1]) == message
 
 

@@ -26,7 +26,6 @@ from twofour.dialects.stencil.transforms import (
     to_vector,
 )
 from twofour.layout.patch import PatchOperator
-from twofour.mlir import ir
 from twofour.passes import pass_names
 from twofour.pipeline import PipelineFailure
 
@@ -159,8 +158,8 @@ def interior_of_one_step(original):
     return lambda box, offsets, steps: original(box, offsets, 1)
 
 
-def no_constant(original):
-    return lambda self, value, op: ir.FloatAttr.get(self.new, 0.0)
+def halved_weights(original):
+    return lambda self, weights: original(self, [weight / 2 for weight in weights])
 
 
 def changed(original, change: Callable):
@@ -280,10 +279,10 @@ MUTATIONS = [
     ),
     Mutation(
         "stencil-convert-element-type",
-        "lost constants",
+        "halved weights",
         convert_element_type._Converter,
-        "_constant",
-        no_constant,
+        "_rounded",
+        halved_weights,
         check_single_precision,
         AssertionError,
     ),

@@ -13,7 +13,7 @@ the steps: the bounds of its store are smaller by (steps - 1) times the reach. T
 the boundary take single steps, so that the whole equals single steps everywhere.
 """
 
-import math
+import operator
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -94,9 +94,17 @@ def convolve(
 
 
 def _fused_terms(offsets: Sequence[Offset], steps: int) -> int:
-    """A bound on the number of terms of `steps` steps in one: the points of the box they reach."""
-    spans = (max(column) - min(column) for column in zip(*offsets, strict=True))
-    return math.prod(steps * span + 1 for span in spans)
+    """The number of sums of `steps` offsets; beyond MAX_FUSED_TERMS, a lower bound of it."""
+    # Adding n offsets to m points makes m + n - 1 points at least.
+    least = steps * (len(offsets) - 1) + 1
+    if least == 1 or least > MAX_FUSED_TERMS:
+        return least
+    sums = set(offsets)
+    for _ in range(steps - 1):
+        sums = {tuple(map(operator.add, a, b)) for a in sums for b in offsets}
+        if len(sums) > MAX_FUSED_TERMS:
+            break
+    return len(sums)
 
 
 def deep_interior(box: Box, offsets: Sequence[Offset], steps: int) -> Box | None:
@@ -121,7 +129,7 @@ def _fuse(function, step: LinearStep, steps: int) -> None:
     if terms > MAX_FUSED_TERMS:
         raise error_at(
             step.weighted_sum,
-            f"expected at most {MAX_FUSED_TERMS} terms in {steps} fused steps, got {terms}",
+            f"expected at most {MAX_FUSED_TERMS} terms in {steps} fused steps, got {terms} or more",
         )
     name = function.attributes["sym_name"].value
     with ir.InsertionPoint.after(function):

@@ -199,14 +199,33 @@ func.func @underflow(%u: !field, %v: !field) {
 
 // -----
 
+// What counts are the terms, not the size of the box that they lie in: 16 points of 121 x 121.
+
 !field = !stencil.field<#stencil.bounds<[-50, -50], [1000, 1000]>, f64>
 !temp = !stencil.temp<#stencil.bounds<[-50, -50], [1000, 1000]>, f64>
 !inner = !stencil.temp<#stencil.bounds<[0, 0], [900, 900]>, f64>
 
-func.func @too_many_terms(%u: !field, %v: !field) {
+// CHECK-LABEL: func.func @far_apart_fused3(
+// CHECK: "stencil.weighted_sum"(%{{.*}}) {offsets = {{\[\[}}-60, 0], [-40, -20], [-40, 20], [-20, -40], [-20, 0],
+func.func @far_apart(%u: !field, %v: !field) {
   %t = "stencil.load"(%u) : (!field) -> !temp
-  // expected-error @+1 {{'stencil.weighted_sum' op expected at most 4096 terms in 3 fused steps, got 14641}}
   %r = "stencil.weighted_sum"(%t) {offsets = [[-20, 0], [20, 0], [0, -20], [0, 20]], weights = array<f64: 1.0, 1.0, 1.0, 1.0>} : (!temp) -> !inner
   "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0, 0], [900, 900]>} : (!inner, !field) -> ()
+  return
+}
+
+// -----
+
+// Almost all sums of three cubes differ.
+
+!field = !stencil.field<#stencil.bounds<[0], [200000]>, f64>
+!temp = !stencil.temp<#stencil.bounds<[0], [200000]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [100000]>, f64>
+
+func.func @too_many_terms(%u: !field, %v: !field) {
+  %t = "stencil.load"(%u) : (!field) -> !temp
+  // expected-error @+1 {{'stencil.weighted_sum' op expected at most 4096 terms in 3 fused steps, got 4564 or more}}
+  %r = "stencil.weighted_sum"(%t) {offsets = [[0], [1], [8], [27], [64], [125], [216], [343], [512], [729], [1000], [1331], [1728], [2197], [2744], [3375], [4096], [4913], [5832], [6859], [8000], [9261], [10648], [12167], [13824], [15625], [17576], [19683], [21952], [24389]], weights = array<f64: 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0>} : (!temp) -> !inner
+  "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0], [100000]>} : (!inner, !field) -> ()
   return
 }
