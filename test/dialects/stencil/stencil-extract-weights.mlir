@@ -187,6 +187,29 @@ func.func @hoisted(%t: !temp, %v: !field) {
 !field = !stencil.field<#stencil.bounds<[-8], [72]>, f64>
 !temp = !stencil.temp<1 : i64, f64>
 
+// Arithmetic over constants outside of the apply.
+
+// CHECK-LABEL: func.func @computed_outside(
+// CHECK: "stencil.weighted_sum"(%{{.*}}) {offsets = {{\[\[}}1]], weights = array<f64: 7.500000e-01>}
+func.func @computed_outside(%t: !temp, %v: !field) {
+  %half = arith.constant 0.5 : f64
+  %two = arith.constant 2.0 : f64
+  %quarter = arith.divf %half, %two : f64
+  %weight = arith.addf %half, %quarter : f64
+  %r = "stencil.apply"() ({
+    %a = "stencil.access"(%t) {offset = array<i64: 1>} : (!temp) -> f64
+    %0 = arith.mulf %a, %weight : f64
+    "stencil.return"(%0) : (f64) -> ()
+  }) : () -> !temp
+  "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0], [64]>} : (!temp, !field) -> ()
+  return
+}
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[-8], [72]>, f64>
+!temp = !stencil.temp<1 : i64, f64>
+
 // Affine: 3 u[1] + (2 - 0.5), and an access alone, whose weight is 1.
 
 // CHECK-LABEL: func.func @affine(
