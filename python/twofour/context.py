@@ -1,9 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """MLIR contexts with the project's dialects loaded."""
 
-from twofour.dialects.nm import NM
-from twofour.dialects.stencil import Stencil
-from twofour.mlir import ext, ir
+import sys
+
+from twofour.dialects import nm, stencil
+from twofour.mlir import PACKAGE, ext, ir
+
+DIALECTS: tuple[type[ext.Dialect], ...] = (stencil.Stencil, nm.NM)
+
+# At every access to an op the bindings import a module named after its dialect from their own
+# package; where there is none they search the disk for it each time.
+for _module in (stencil, nm):
+    sys.modules.setdefault(f"{PACKAGE}.dialects.{_module.__name__.split('.')[-1]}", _module)
 
 
 def make_context() -> ir.Context:
@@ -18,6 +26,3 @@ def make_context() -> ir.Context:
         for dialect in DIALECTS:
             dialect.load()
     return context
-
-
-DIALECTS: tuple[type[ext.Dialect], ...] = (Stencil, NM)

@@ -34,14 +34,16 @@ from twofour.dialects.stencil.traversal import functions
 from twofour.dialects.stencil.types import BoundsAttr, TempType
 from twofour.errors import TwofourError
 from twofour.mlir import ir
-from twofour.mlir_support import error_at
+from twofour.mlir_support import error_at, replace_op
 from twofour.passes import ModulePass
 
 STEPS_ATTRIBUTE = "stencil.steps"
 SINGLE_STEP_ATTRIBUTE = "stencil.single_step"
 
-# A kernel is code for every term: beyond this, compiling takes minutes.
+# A kernel is code for every term, and convolution takes a round for every step: beyond these,
+# compiling takes minutes.
 MAX_FUSED_TERMS = 4096
+MAX_FUSED_STEPS = 4096
 
 Offset = tuple[int, ...]
 
@@ -116,8 +118,13 @@ def deep_interior(box: Box, offsets: Sequence[Offset], steps: int) -> Box | None
     return Box(lower, upper) if all(a < b for a, b in zip(lower, upper, strict=True)) else None
 
 
-def _fuse(function, step: LinearStep, steps: int) -> None:
-    offsets, weights, constant = linear_terms(step.weighted_sum)
+def _fused_interior(step: LinearStep, steps: int) -> Box:
+    """The points that the fused function writes; raises TwofourError for too many steps."""
+    offsets, _, _ = linear_terms(step.weighted_sum)
+    if steps > MAX_FUSED_STEPS:
+        raise error_at(
+            step.weighted_sum, f"expected at most {MAX_FUSED_STEPS} fused steps, got {steps}"
+        )
     bounds = step.store.bounds.box
     interior = deep_interior(bounds, offsets, steps)
     if interior is None:
@@ -131,6 +138,27 @@ def _fuse(function, step: LinearStep, steps: int) -> None:
             step.weighted_sum,
             f"expected at most {MAX_FUSED_TERMS} terms in {steps} fused steps, got {terms} or more",
         )
+    return interior
+
+
+def _fused_sum(step: LinearStep, steps: int) -> tuple[dict[Offset, float], float]:
+    """Weights by offset, and the constant, of all steps in one, rounded once."""
+    offsets, weights, constant = linear_terms(step.weighted_sum)
+    kind = accumulation_type(step.weighted_sum.results[0].type.element_type)
+    total = {o: round_weight(w, kind) for o, w in convolve(offsets, weights, steps).items()}
+    total = {offset: weight for offset, weight in sorted(total.items()) if weight}
+    growth = sum(map(Fraction, weights))
+    # Each step adds the constant, and later steps scale what it added.
+    shift = sum((growth**k for k in range(steps)), Fraction(0)) * Fraction(constant)
+    shift = round_weight(shift, kind)
+    if not total or not np.all(np.isfinite([shift, *total.values()])):
+        raise error_at(step.weighted_sum, f"expected weights that {steps} steps keep in range")
+    return total, shift
+
+
+def _fuse(function, step: LinearStep, steps: int) -> None:
+    interior = _fused_interior(step, steps)
+    total, constant = _fused_sum(step, steps)
     name = function.attributes["sym_name"].value
     with ir.InsertionPoint.after(function):
         fused = function.operation.clone().opview
@@ -139,25 +167,16 @@ def _fuse(function, step: LinearStep, steps: int) -> None:
     fused.attributes[SINGLE_STEP_ATTRIBUTE] = ir.FlatSymbolRefAttr.get(name)
     inner = linear_step(fused)
     element = inner.weighted_sum.results[0].type.element_type
-    kind = accumulation_type(element)
-    total = {o: round_weight(w, kind) for o, w in convolve(offsets, weights, steps).items()}
-    total = {offset: weight for offset, weight in sorted(total.items()) if weight}
-    growth = sum(map(Fraction, weights))
-    shift = sum((growth**k for k in range(steps)), Fraction(0)) * Fraction(constant)
-    shift = round_weight(shift, kind)
-    if not total or not np.all(np.isfinite([shift, *total.values()])):
-        raise error_at(step.weighted_sum, f"expected weights that {steps} steps keep in range")
     with ir.InsertionPoint(inner.weighted_sum):
         value = WeightedSumOp.build(
             TempType.of(interior, element),
             inner.load.results[0],
             list(total),
             list(total.values()),
-            constant=shift,
+            constant=constant,
             loc=inner.weighted_sum.location,
-        ).results[0]
-    inner.weighted_sum.results[0].replace_all_uses_with(value)
-    inner.weighted_sum.operation.erase()
+        )
+    replace_op(inner.weighted_sum, value)
     inner.store.attributes["bounds"] = BoundsAttr.of(interior)
     field = inner.load.operands[0].type
     reach = interior.reach(list(total))
