@@ -67,7 +67,7 @@ def test_weights(weights, message):
         ({"fuse_steps": 0}, "expected at least 1 fused step, got 0"),
         ({"fuse_steps": "2"}, "expected at least 1 fused step, got '2'"),
         ({"fuse_steps": 1.5}, "expected at least 1 fused step, got 1.5"),
-        ({"fuse_steps": 10**9}, "expected at most 4096 terms"),
+        ({"fuse_steps": 10**9}, "expected at most 4096 fused steps"),
     ],
 )
 def test_options(options, message):
