@@ -8,7 +8,7 @@ project's passes become callables of MLIR's pass manager, everything else goes t
 import re
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from twofour.diagnostics import errors_of, first_line, relocate
 from twofour.errors import SourceLocation, TwofourError
@@ -98,20 +98,18 @@ def pipeline_text(elements: Sequence[PassElement]) -> str:
     return f"builtin.module({','.join(element.text for element in elements)})"
 
 
-@dataclass
+@dataclass(frozen=True)
 class PipelineOptions:
     """How a pipeline is run.
 
-    `printing` holds arguments of `PassManager.enable_ir_printing`, or None; `configure` is called
-    with the pass manager before it runs. `flags` are those that `twofour-opt` needs besides the
-    pipeline to run it alike.
+    `printing` holds arguments of `PassManager.enable_ir_printing`, or None. `flags` are those that
+    `twofour-opt` needs besides the pipeline to run it alike.
     """
 
     verify: bool = True
     timing: bool = False
     printing: dict | None = None
     filename: str = "-"
-    configure: list[Callable] = field(default_factory=list)
     flags: Sequence[str] = ()
 
 
@@ -140,8 +138,6 @@ def run_pipeline(
             manager.enable_timing()
         if options.printing is not None:
             manager.enable_ir_printing(**options.printing)
-        for configure in options.configure:
-            configure(manager)
         try:
             manager.run(module.operation)
         except ir.MLIRError as failure:

@@ -72,10 +72,6 @@ class Program:
     def outputs(self) -> list[Argument]:
         return [a for a in self.fields if a.stored]
 
-    def successor(self, index: int) -> int:
-        """The argument that takes over the buffer of argument `index` after a call."""
-        return self.rotation.index(index)
-
     def evolving_interior(self, argument: Argument) -> Box | None:
         """The box that steps update in a field, following the rotation; None where nothing does."""
         index = argument.index
