@@ -42,7 +42,6 @@ def stencil(
     offsets of mixed rank, weights that are not finite, and options that are not known.
     """
     kernel = _kernel_from_weights(weights)
-    element_type(dtype)
     parse_boundary(boundary, kernel.rank)
     options = CompileOptions(target, schedule, dtype, fuse_steps)
     return Stencil(kernel, compile_cpu(kernel, options), boundary, threads)
@@ -65,38 +64,11 @@ def compile(  # noqa: A001 - the contract's spelling
     `dtype` changes the program's element type (kernels: f32 unless given). Raises TwofourError for
     anything wrong with the source or the options.
     """
-    found, compiled = compile_source(
-        source,
-        target=target,
-        dtype=dtype,
-        schedule=schedule,
-        fuse_steps=fuse_steps,
-        function=function,
-    )
+    found = find_source(source)
+    compiled = compile_cpu(found, CompileOptions(target, schedule, dtype, fuse_steps, function))
     if isinstance(found, Kernel):
         return Stencil(found, compiled, boundary, threads)
     return FieldProgram(found, compiled, boundary, threads)
-
-
-def compile_source(
-    source: str | os.PathLike,
-    *,
-    target: str = "cpu",
-    dtype: str | None = None,
-    schedule: str = "auto",
-    fuse_steps: int = 1,
-    function: str | None = None,
-) -> tuple[Kernel | str, CompiledCpu]:
-    """A file or kernel and what the compiler made of it, not yet machine code."""
-    if dtype is not None:
-        element_type(dtype)
-    found = find_source(source)
-    if isinstance(found, Kernel):
-        if function is not None:
-            raise TwofourError(f"expected --function with a file only, got kernel '{found.name}'")
-        dtype = dtype or "f32"
-    options = CompileOptions(target, schedule, dtype, fuse_steps, function)
-    return found, compile_cpu(found, options)
 
 
 def find_source(source: str | os.PathLike) -> Kernel | str:
@@ -151,7 +123,7 @@ class Stencil:
     """
 
     def __init__(self, kernel: Kernel, compiled: CompiledCpu, boundary, threads: int | None):
-        self._kernel, self._compiled = kernel, compiled
+        self._kernel, self._options = kernel, compiled.options
         self._boundary = parse_boundary(boundary, kernel.rank)
         self.threads = resolve_threads(threads)
         self.name, self.rank = kernel.name, kernel.rank
@@ -179,7 +151,7 @@ class Stencil:
 
     def explain(self) -> dict:
         """Every choice made, as `twofour explain --json` prints it."""
-        return explain(self._compiled, self.name)
+        return explain(self._kernel, self._options)
 
 
 class FieldProgram:
@@ -189,7 +161,7 @@ class FieldProgram:
     """
 
     def __init__(self, path: str, compiled: CompiledCpu, boundary, threads: int | None):
-        self._path, self._compiled = path, compiled
+        self._path, self._options = path, compiled.options
         threads = resolve_threads(threads)
         program = compiled.program
         if not program.fields:
@@ -245,4 +217,4 @@ class FieldProgram:
 
     def explain(self) -> dict:
         """Every choice made, as `twofour explain --json` prints it."""
-        return explain(self._compiled, self._path)
+        return explain(self._path, self._options)

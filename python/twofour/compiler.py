@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The compiler driver: from a program and options to a module of CPU kernels.
 
-`compile_cpu` keeps what each stage decided, so that `explain` reports the choices that were made
-and not a second opinion.
+`compile_cpu` keeps what each stage decided, for `explain` to report.
 """
 
 from dataclasses import dataclass
@@ -44,6 +43,7 @@ from twofour.mlir_support import error_at, source_location
 from twofour.passes import ModulePass
 from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
 from twofour.program import Program, describe, select_function
+from twofour.runtime import element_type
 from twofour.suggestions import suggest
 
 CPU_SCHEDULES = ("auto", "direct", "sparse")
@@ -71,6 +71,8 @@ class CompileOptions:
         ):
             if value not in choices:
                 raise TwofourError(f"unknown {what} '{value}'{suggest(str(value), choices)}")
+        if self.dtype is not None:
+            element_type(self.dtype)
         if type(self.fuse_steps) is not int or self.fuse_steps < 1:
             raise TwofourError(f"expected at least 1 fused step, got {self.fuse_steps!r}")
 
@@ -129,8 +131,8 @@ class CompiledCpu:
     """A module whose kernels are lowered to upstream dialects, and what was decided on the way.
 
     `single` and `fused` are set for programs that are one linear step; `left` lists the applies
-    that stay on the general path; `layouts` describes the operators of the sparse schedule;
-    `passes` is what ran, in order.
+    that stay on the general path; `layouts` describes the 2:4 operators, of the sparse schedule or
+    where they were asked for; `passes` is what ran, in order.
     """
 
     module: ir.Module
@@ -155,6 +157,10 @@ def load_program(source: str | Kernel, options: CompileOptions) -> tuple[ir.Modu
     context = make_context()
     with context, ir.Location.unknown():
         if isinstance(source, Kernel):
+            if options.function is not None:
+                raise TwofourError(
+                    f"expected --function with a file only, got kernel '{source.name}'"
+                )
             module = kernel_module(source, options.dtype or "f32", options.fuse_steps)
             return module, source.name
         return parse_module(read_text(source), source), source
@@ -187,18 +193,29 @@ def run_passes(module: ir.Module, passes: list[ModulePass], filename: str) -> No
     run_pipeline(module, elements, PipelineOptions(filename=filename))
 
 
-def compile_cpu(source: str | Kernel, options: CompileOptions) -> CompiledCpu:
+def compile_cpu(
+    source: str | Kernel, options: CompileOptions, *, report_layouts: bool = False
+) -> CompiledCpu:
     """Compile a file or kernel for the CPU, down to upstream dialects.
 
+    With `report_layouts`, the 2:4 operators of linear sweeps are described whatever the schedule.
     Raises TwofourError for a program that cannot be read or run, and where `options` ask for a
     schedule or fusion that the program does not admit.
     """
     module, filename = load_program(source, options)
-    return compile_module(module, filename, options, is_kernel=isinstance(source, Kernel))
+    is_kernel = isinstance(source, Kernel)
+    return compile_module(
+        module, filename, options, is_kernel=is_kernel, report_layouts=report_layouts
+    )
 
 
 def compile_module(
-    module: ir.Module, filename: str, options: CompileOptions, is_kernel: bool = False
+    module: ir.Module,
+    filename: str,
+    options: CompileOptions,
+    *,
+    is_kernel: bool = False,
+    report_layouts: bool = False,
 ) -> CompiledCpu:
     """Compile a module for the CPU, in place; see `compile_cpu`."""
     with module.context, ir.Location.unknown(), located_in(filename):
@@ -217,9 +234,10 @@ def compile_module(
         ]
         layouts = []
         if options.chosen_schedule == "sparse":
-            run_passes(module, layout_passes(), filename)
+            layouts = _lay_out(module, filename)
             passes += layout_passes()
-            layouts = [_layout(op) for op in nested_ops(module, SparsePatchMatmulOp.OPERATION_NAME)]
+        elif report_layouts:
+            layouts = _lay_out(ir.Module.parse(str(module)), filename)
         run_passes(module, lowering_passes(options.chosen_schedule), filename)
         passes += lowering_passes(options.chosen_schedule)
     element = program.fields[0].element if program.fields else ""
@@ -253,6 +271,12 @@ def _check_admitted(
         raise error_at(left[0].op, f"expected constant weights for schedule 'sparse': {reason}")
     if options.fuse_steps > 1 and fused is None:
         raise error_at(function, "expected one linear step of one field, to fuse steps")
+
+
+def _lay_out(module: ir.Module, filename: str) -> list[SparseLayout]:
+    """Turn every weighted sum into its 2:4 operator, in place, and describe these."""
+    run_passes(module, layout_passes(), filename)
+    return [_layout(op) for op in nested_ops(module, SparsePatchMatmulOp.OPERATION_NAME)]
 
 
 def _layout(op: SparsePatchMatmulOp) -> SparseLayout:

@@ -3,7 +3,8 @@
 
 from dataclasses import asdict, fields
 
-from twofour.compiler import CompiledCpu, SparseLayout
+from twofour.compiler import CompiledCpu, CompileOptions, SparseLayout, compile_cpu
+from twofour.kernels import Kernel
 from twofour.pipeline import PassElement, pipeline_text
 
 _REASONS = {
@@ -13,12 +14,16 @@ _REASONS = {
 }
 
 
-def explain(compiled: CompiledCpu, name: str) -> dict:
-    """Every choice made for a compiled program, as plain values for JSON.
+def explain(source: str | Kernel, options: CompileOptions) -> dict:
+    """Every choice made for a file or kernel, as plain values for JSON.
 
-    The layout (tile, rows, columns, k, ...) is that of the first sweep, of the fused one where
-    steps are fused, and None for schedules that have none; `sweeps` lists all of them.
+    The layout (tile, rows, columns, k, ...) is that of the 2:4 operator of the first sweep, of the
+    fused one where steps are fused, whether or not the schedule executes it (`layout_executed`);
+    its fields are None for programs without a linear sweep. `sweeps` lists all operators. Raises
+    TwofourError as compiling does.
     """
+    compiled = compile_cpu(source, options, report_layouts=True)
+    name = source.name if isinstance(source, Kernel) else source
     schedule = compiled.schedule
     layout = _main_layout(compiled)
     report = {
@@ -28,6 +33,7 @@ def explain(compiled: CompiledCpu, name: str) -> dict:
         "schedule": schedule,
         "why": _REASONS[schedule],
         "steps_per_sweep": compiled.fused.steps if compiled.fused else 1,
+        "layout_executed": options.chosen_schedule == "sparse" and layout is not None,
     }
     for item in fields(SparseLayout):
         report[item.name] = _plain(getattr(layout, item.name)) if layout else None
@@ -62,6 +68,8 @@ def as_text(report: dict) -> str:
     ]
     if report["steps_per_sweep"] > 1:
         lines.append(f"  {report['steps_per_sweep']} steps in one sweep, single steps at the rims")
+    if report["sweeps"] and not report["layout_executed"]:
+        lines.append("  as 2:4 operators (--schedule sparse):")
     for sweep in report["sweeps"]:
         proof = "proven minimal" if sweep["proven"] else f"lower bound {sweep['k_lower_bound']}"
         lines.append(

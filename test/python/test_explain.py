@@ -48,6 +48,14 @@ def test_finds_the_layout_of_the_papers_kernels(capsys, kernel, steps, most):
     assert report["dtype"] == "f16" and report["schedule"] == "sparse"
 
 
+def test_reports_the_layout_whatever_the_schedule(capsys):
+    sparse = explain(capsys, "paper_star2d13p", "--dtype", "f16", "--schedule", "sparse")
+    direct = explain(capsys, "paper_star2d13p", "--dtype", "f16")
+    assert (sparse["layout_executed"], direct["layout_executed"]) == (True, False)
+    assert (sparse["schedule"], direct["schedule"]) == ("sparse", "direct")
+    assert direct["sweeps"] == sparse["sweeps"]
+
+
 def test_numbers_agree_with_the_matrix(capsys):
     kernel = built_in_kernels()["paper_box2d49p"]
     report = explain(capsys, "paper_box2d49p", "--dtype", "f16", "--schedule", "sparse")

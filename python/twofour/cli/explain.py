@@ -4,21 +4,21 @@
 import argparse
 import json
 
-from twofour.api import compile_source
+from twofour.api import find_source
+from twofour.compiler import CompileOptions
 from twofour.explain import as_text, explain
-from twofour.kernels import Kernel
 
 
 def explain_command(options: argparse.Namespace) -> None:
     """Print the report; raises TwofourError for a program that cannot be compiled."""
-    source, compiled = compile_source(
-        options.source,
-        target=options.target,
-        dtype=options.dtype,
-        schedule=options.schedule,
-        fuse_steps=options.fuse_steps,
-        function=options.function,
+    report = explain(
+        find_source(options.source),
+        CompileOptions(
+            target=options.target,
+            schedule=options.schedule,
+            dtype=options.dtype,
+            fuse_steps=options.fuse_steps,
+            function=options.function,
+        ),
     )
-    name = source.name if isinstance(source, Kernel) else source
-    report = explain(compiled, name)
     print(json.dumps(report, indent=2) if options.json else as_text(report))
