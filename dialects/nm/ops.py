@@ -14,6 +14,7 @@ import numpy as np
 
 from twofour.dialects.stencil.ops import check_linear_op, linear_attributes, linear_terms
 from twofour.layout.compress import check_metadata, decompress
+from twofour.layout.matching import lower_bound
 from twofour.layout.patch import PatchOperator, check
 from twofour.mlir import ext, ir
 from twofour.mlir_support import (
@@ -28,6 +29,13 @@ from twofour.mlir_support import (
 
 # What nm-permute-2to4 found, on the ops that it and nm-compress build.
 PERMUTATION_ATTRIBUTE = "permutation"
+_PERMUTATION_FIELDS = {
+    "strategy": ir.StringAttr,
+    "fragment": ir.IntegerAttr,
+    "padding_columns": ir.IntegerAttr,
+    "k_lower_bound": ir.IntegerAttr,
+    "proven": ir.BoolAttr,
+}
 
 
 class NM(ext.Dialect, name="nm"):
@@ -47,8 +55,32 @@ def _offsets(op, rank: int) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
     )
 
 
+def permutation_of(op) -> dict:
+    """The report of nm-permute-2to4 on an op, as plain values; what the op shows without one."""
+    if PERMUTATION_ATTRIBUTE in op.attributes:
+        found = op.attributes[PERMUTATION_ATTRIBUTE]
+        return {name: found[name].value for name in _PERMUTATION_FIELDS}
+    matrix = op.operator().matrix
+    fragment = 32 if matrix.shape[1] % 32 == 0 else 16
+    bound = lower_bound(matrix, fragment)
+    return {
+        "strategy": "given",
+        "fragment": fragment,
+        "padding_columns": int((matrix == 0).all(axis=0).sum()),
+        "k_lower_bound": bound,
+        "proven": matrix.shape[1] == bound,
+    }
+
+
 def _check_patch(op, matrix: np.ndarray, columns: int) -> None:
     """The patch operator has a consistent shape and computes the stencil that the op names."""
+    if PERMUTATION_ATTRIBUTE in op.attributes:
+        found = op.attributes[PERMUTATION_ATTRIBUTE]
+        expect(
+            isinstance(found, ir.DictAttr)
+            and all(n in found and isinstance(found[n], k) for n, k in _PERMUTATION_FIELDS.items()),
+            f"expected a permutation with {', '.join(_PERMUTATION_FIELDS)}, got {found}",
+        )
     offsets, weights = check_linear_op(op)
     outputs, inputs, tile = _offsets(op, offsets.shape[1])
     expect(

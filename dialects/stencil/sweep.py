@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from twofour.dialects.stencil.box import Box
 from twofour.dialects.stencil.traversal import captured_values
 from twofour.mlir import arith, func, ir, memref
-from twofour.mlir_support import error_at
+from twofour.mlir_support import defining_op, error_at
 from twofour.targets.cpu.kernel_abi import view_type
+
+CAST = "builtin.unrealized_conversion_cast"
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,14 @@ class SweepInput:
     offsets: Sequence[tuple[int, ...]]
     axes: tuple[int, ...]
 
+    @property
+    def element(self) -> ir.Type:
+        """The element type in memory: that of the buffer where a sweep has filled one."""
+        owner = defining_op(self.temp)
+        if owner is not None and owner.name == CAST:
+            return owner.operands[0].type.element_type
+        return self.temp.type.element_type
+
 
 def temp_memref_type(box: Box, element: ir.Type) -> ir.MemRefType:
     """The memref type that a temp is cast to: static extents, any strides, inner stride 1."""
@@ -32,9 +42,7 @@ def temp_memref_type(box: Box, element: ir.Type) -> ir.MemRefType:
 
 
 def conversion_cast(value: ir.Value, kind: ir.Type) -> ir.Value:
-    return ir.Operation.create(
-        "builtin.unrealized_conversion_cast", results=[kind], operands=[value]
-    ).results[0]
+    return ir.Operation.create(CAST, results=[kind], operands=[value]).results[0]
 
 
 def subview(source: ir.Value, offsets: Sequence[int], sizes: Sequence[int]) -> ir.Value:
@@ -94,12 +102,17 @@ def known_domain(op) -> Box:
 
 
 def replace_by_sweep(
-    op, kernel: str, inputs: Sequence[SweepInput], scalars: Sequence[ir.Value] = ()
+    op,
+    kernel: str,
+    inputs: Sequence[SweepInput],
+    scalars: Sequence[ir.Value] = (),
+    element: ir.Type | None = None,
 ) -> None:
     """Call `kernel` for the results of `op`, and erase `op`.
 
     The kernel's arguments are a view of each input, the scalars, a view of each result, and the
-    whole range of the outermost axis.
+    whole range of the outermost axis. `element` is the type of the results in memory where it is
+    not that of the temps.
     """
     domain = known_domain(op)
     with ir.InsertionPoint(op), op.location:
@@ -107,10 +120,10 @@ def replace_by_sweep(
         arguments += scalars
         buffers = []
         for result in op.results:
-            element = result.type.element_type
-            kind = ir.MemRefType.get(list(domain.extents), element)
+            stored = element or result.type.element_type
+            kind = ir.MemRefType.get(list(domain.extents), stored)
             buffers.append(memref.AllocOp(kind, [], []).result)
-            arguments.append(memref.cast(view_type(domain.rank, element), buffers[-1]))
+            arguments.append(memref.cast(view_type(domain.rank, stored), buffers[-1]))
         index = ir.IndexType.get()
         arguments += [
             arith.ConstantOp(index, 0).result,
@@ -124,8 +137,7 @@ def replace_by_sweep(
 
 def _input_view(item: SweepInput, domain: Box) -> ir.Value:
     """The part of a temp that the sweep reads, as a view of any shape."""
-    kind = item.temp.type
-    box, element = kind.box, kind.element_type
+    box, element = item.temp.type.box, item.element
     needed = domain.project(item.axes).reach(item.offsets)
     whole = conversion_cast(item.temp, temp_memref_type(box, element))
     starts = [lo - first for lo, first in zip(needed.lower, box.lower, strict=True)]

@@ -13,12 +13,14 @@ from twofour.errors import SourceLocation, TwofourError
 from twofour.explain import explain
 from twofour.kernels import Kernel, built_in_kernels
 from twofour.runtime import (
+    AxisBoundary,
     check_array,
     element_type,
     field_element_type,
     parse_boundary,
     resolve_threads,
 )
+from twofour.runtime.fields import read_scalars
 from twofour.suggestions import suggest
 from twofour.targets.cpu.executable import CpuExecutable
 
@@ -42,12 +44,16 @@ def stencil(
     offsets of mixed rank, weights that are not finite, and options that are not known.
     """
     kernel = _kernel_from_weights(weights)
-    parse_boundary(boundary, kernel.rank)
+    parsed = parse_boundary(boundary, kernel.rank)
     options = CompileOptions(target, schedule, dtype, fuse_steps)
-    return Stencil(kernel, compile_cpu(kernel, options), boundary, threads)
+    try:
+        return Stencil(kernel, compile_cpu(kernel, options), parsed, threads)
+    except TwofourError as error:
+        # Weights in a dict have no file.
+        raise TwofourError(error.message) from None
 
 
-def compile(  # noqa: A001 - the contract's spelling
+def compile(
     source: str | os.PathLike,
     *,
     target: str = "cpu",
@@ -65,14 +71,15 @@ def compile(  # noqa: A001 - the contract's spelling
     anything wrong with the source or the options.
     """
     found = find_source(source)
-    compiled = compile_cpu(found, CompileOptions(target, schedule, dtype, fuse_steps, function))
+    options = CompileOptions(target, schedule, dtype, fuse_steps, function)
     if isinstance(found, Kernel):
-        return Stencil(found, compiled, boundary, threads)
-    return FieldProgram(found, compiled, boundary, threads)
+        parsed = parse_boundary(boundary, found.rank)
+        return Stencil(found, compile_cpu(found, options), parsed, threads)
+    return FieldProgram(found, compile_cpu(found, options), boundary, threads)
 
 
 def find_source(source: str | os.PathLike) -> Kernel | str:
-    """A built-in kernel where `source` names one, otherwise the path of a file.
+    """A built-in kernel where `source` names one, otherwise a file's path (`-`: standard input).
 
     Raises TwofourError for a name that is neither: no kernel, and nothing like a path.
     """
@@ -82,7 +89,7 @@ def find_source(source: str | os.PathLike) -> Kernel | str:
     kernels = built_in_kernels()
     if name in kernels:
         return kernels[name]
-    if not os.path.exists(name) and "." not in name and os.sep not in name:
+    if name != "-" and not os.path.exists(name) and "." not in name and os.sep not in name:
         hint = suggest(name, kernels) or "; 'twofour kernels' lists them"
         raise TwofourError(f"unknown kernel '{name}'{hint}")
     return name
@@ -106,6 +113,8 @@ def _kernel_from_weights(weights: Mapping[Sequence[int], float]) -> Kernel:
             ) from None
         if not math.isfinite(value):
             raise TwofourError(f"expected finite weights, got {value} at offset {point}")
+        if point in terms:
+            raise TwofourError(f"expected distinct offsets, got {point} twice")
         terms[point] = value
     ranks = sorted({len(point) for point in terms})
     if len(ranks) != 1 or ranks[0] == 0:
@@ -122,9 +131,15 @@ class Stencil:
     `step(u, steps=100)` returns a new array of the kind, shape and dtype of `u`.
     """
 
-    def __init__(self, kernel: Kernel, compiled: CompiledCpu, boundary, threads: int | None):
+    def __init__(
+        self,
+        kernel: Kernel,
+        compiled: CompiledCpu,
+        boundary: Sequence[AxisBoundary],
+        threads: int | None,
+    ):
         self._kernel, self._options = kernel, compiled.options
-        self._boundary = parse_boundary(boundary, kernel.rank)
+        self._boundary = boundary
         self.threads = resolve_threads(threads)
         self.name, self.rank = kernel.name, kernel.rank
         self.element_type = element_type(compiled.element)
@@ -139,11 +154,11 @@ class Stencil:
         """Advance `u` by `steps` steps; raises TwofourError for an array that does not fit."""
         return self._stepper.advance(u, steps, progress)
 
-    def updated_points(self, inputs: Sequence[np.ndarray]) -> int:
-        """The number of points that one step updates in an array."""
+    def updated_points(self, shape: Sequence[int]) -> int:
+        """The number of points that one step updates in an array of this shape."""
         extents = []
         for extent, entry, column in zip(
-            inputs[0].shape, self._boundary, zip(*self._kernel.offsets, strict=True), strict=True
+            shape, self._boundary, zip(*self._kernel.offsets, strict=True), strict=True
         ):
             rim = max(0, -min(column)) + max(0, max(column)) if entry.mode == "fixed" else 0
             extents.append(max(0, extent - rim))
@@ -175,16 +190,15 @@ class FieldProgram:
         self.has_time_loop = program.time_loop is not None
         executable = CpuExecutable(compiled)
         self.threads = threads if executable.is_threaded else 1
-        self._fields = executable.field_stepper(
-            parse_boundary(boundary, max(field.box.rank for field in program.fields)), threads
-        )
+        parsed = parse_boundary(boundary, max(field.box.rank for field in program.fields))
+        self._fields = executable.field_stepper(parsed, threads)
+        self._scalars = [a.element for a in program.arguments if not a.is_field]
         self.inputs = [field for field in self._fields.fields if field.loaded]
         self.outputs = [field for field in self._fields.fields if field.stored]
         self._linear = None
         if executable.is_linear and self.inputs[0].shape == self.outputs[0].shape:
             interior = self.inputs[0].interior
-            if interior is not None:
-                parsed = parse_boundary(boundary, self.rank)
+            if interior is not None and len(interior[0]) == len(parsed):
                 self._linear = executable.linear_stepper(parsed, threads, interior)
         if compiled.fused is not None and self._linear is None:
             raise TwofourError(
@@ -194,20 +208,21 @@ class FieldProgram:
     def __call__(self, *inputs: np.ndarray, steps: int = 1, scalars=(), progress=None):
         """The stored fields after `steps` calls: one array, or a tuple where there are several.
 
-        Raises TwofourError for arrays that do not fit the program's fields.
+        `scalars` are the arguments that are numbers, in order: numbers, or texts of them. Raises
+        TwofourError for arrays and numbers that do not fit the program's arguments.
         """
+        numbers = read_scalars(scalars, self._scalars)
         if self._linear is None:
-            results = self._fields.advance(inputs, steps, scalars, progress)
+            results = self._fields.advance(inputs, steps, numbers, progress)
             return results[0] if len(results) == 1 else tuple(results)
-        if len(inputs) != 1 or scalars:
-            raise TwofourError(
-                f"expected 1 input field and no scalars, got {len(inputs)} and {len(scalars)}"
-            )
+        if len(inputs) != 1:
+            raise TwofourError(f"expected 1 input field, got {len(inputs)}")
         field = self.inputs[0]
         check_array(inputs[0], field.element, shape=field.shape, what="input 0")
         return self._linear.advance(inputs[0], steps, progress)
 
-    def updated_points(self, inputs: Sequence[np.ndarray]) -> int:
+    @property
+    def updated_points(self) -> int:
         """The number of points that one call updates, in all its fields."""
         boxes = [field.interior for field in self.outputs if field.interior is not None]
         return sum(

@@ -2,6 +2,7 @@
 """Command lines whose errors have the form of every other error, with exit status 1."""
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -40,16 +41,29 @@ def run_tool(tool: Callable[[list[str]], int], words: list[str] | None) -> int:
     """Run a tool on its command line; returns the exit status, 1 after one error line."""
     words = sys.argv[1:] if words is None else words
     try:
-        return tool(words)
+        status = tool(words)
+        sys.stdout.flush()
+        return status
     except TwofourError as error:
         failure = error
     except MemoryError as error:
         failure = TwofourError(f"expected arrays that fit in memory: {error or 'no memory left'}")
     except BrokenPipeError:
         # The reader of a pipe went away; nothing is left to say.
-        sys.stderr.close()
+        _discard_output()
         return 1
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        failure = TwofourError(f"cannot write the output: {reason}", SourceLocation("<stdout>"))
+        _discard_output()
     except KeyboardInterrupt:
         return 130
     print(on_command_line(failure, words), file=sys.stderr)
     return 1
+
+
+def _discard_output() -> None:
+    """Let the interpreter flush at its end what could not be written."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, sys.stdout.fileno())
+    os.close(nothing)

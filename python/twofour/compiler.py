@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from twofour.context import make_context
 from twofour.diagnostics import located_in
-from twofour.dialects.nm.ops import PERMUTATION_ATTRIBUTE, SparsePatchMatmulOp
+from twofour.dialects.nm.ops import SparsePatchMatmulOp, permutation_of
 from twofour.dialects.nm.transforms.compress import CompressPass
 from twofour.dialects.nm.transforms.crush import CrushPass
 from twofour.dialects.nm.transforms.permute_2to4 import Permute2to4Pass
@@ -84,9 +84,9 @@ class CompileOptions:
 
 @dataclass(frozen=True)
 class LinearSweep:
-    """A function that is one linear step: its stencil, and where its kernel is.
+    """A function that is one linear step, and the kernel of its sweep.
 
-    `interior` is the box that the function stores to, `field` the bounds of its input.
+    The stencil has `offsets` and `weights`, one of each a term, and advances `steps` time steps.
     """
 
     function: str
@@ -182,10 +182,12 @@ def layout_passes() -> list[ModulePass]:
     return [ConvertStencilToNmPass(), CrushPass(), Permute2to4Pass(), CompressPass()]
 
 
-def lowering_passes(schedule: str) -> list[ModulePass]:
-    """Passes from linear forms to functions over memrefs."""
-    linear = ConvertNmToVectorPass() if schedule == "sparse" else ConvertStencilToVectorPass()
-    return [linear, ConvertStencilToLoopsPass(), BufferizePass()]
+def lowering_passes(module: ir.Module) -> list[ModulePass]:
+    """Passes from the linear forms that a module holds to functions over memrefs."""
+    passes: list[ModulePass] = []
+    if nested_ops(module, SparsePatchMatmulOp.OPERATION_NAME):
+        passes.append(ConvertNmToVectorPass())
+    return [*passes, ConvertStencilToVectorPass(), ConvertStencilToLoopsPass(), BufferizePass()]
 
 
 def run_passes(module: ir.Module, passes: list[ModulePass], filename: str) -> None:
@@ -219,16 +221,16 @@ def compile_module(
 ) -> CompiledCpu:
     """Compile a module for the CPU, in place; see `compile_cpu`."""
     with module.context, ir.Location.unknown(), located_in(filename):
-        select_function(module, options.function, filename)
+        name = select_function(module, options.function, filename).attributes["sym_name"].value
+        _keep_called(module, name)
         _check_symbols(module)
         passes = front_passes(options, options.dtype is not None and not is_kernel)
         run_passes(module, passes, filename)
-        name = options.function or functions(module.operation)[0].attributes["sym_name"].value
         function = select_function(module, name, filename)
         program = describe(function, filename)
         left = list(left_applies(function))
         single, fused = _linear_sweeps(module, name)
-        _check_admitted(options, function, left, fused)
+        _check_admitted(options, function, program, left, single)
         reasons = [
             LeftOut(item.reason, source_location(item.op.location, filename)) for item in left
         ]
@@ -238,12 +240,27 @@ def compile_module(
             passes += layout_passes()
         elif report_layouts:
             layouts = _lay_out(ir.Module.parse(str(module)), filename)
-        run_passes(module, lowering_passes(options.chosen_schedule), filename)
-        passes += lowering_passes(options.chosen_schedule)
+        lowering = lowering_passes(module)
+        run_passes(module, lowering, filename)
+        passes += lowering
     element = program.fields[0].element if program.fields else ""
     return CompiledCpu(
         module, options, filename, program, element, single, fused, reasons, layouts, passes
     )
+
+
+def _keep_called(module: ir.Module, name: str) -> None:
+    """Erase the functions that a run of @name does not call."""
+    by_name = {f.attributes["sym_name"].value: f for f in nested_ops(module, "func.func")}
+    called, waiting = set(), [name]
+    while waiting:
+        current = waiting.pop()
+        if current in by_name and current not in called:
+            called.add(current)
+            calls = nested_ops(by_name[current], "func.call")
+            waiting += [call.attributes["callee"].value for call in calls]
+    for other in by_name.keys() - called:
+        by_name[other].operation.erase()
 
 
 def _check_symbols(module: ir.Module) -> None:
@@ -263,13 +280,21 @@ def _check_symbols(module: ir.Module) -> None:
 
 
 def _check_admitted(
-    options: CompileOptions, function, left: list[LeftApply], fused: LinearSweep | None
+    options: CompileOptions,
+    function,
+    program: Program,
+    left: list[LeftApply],
+    single: LinearSweep | None,
 ) -> None:
     """Raise TwofourError where the options ask for more than the program admits."""
+    elements = {field.element for field in program.fields}
+    if options.dtype is not None and elements and options.dtype not in elements:
+        got = ", ".join(sorted(elements))
+        raise error_at(function, f"expected float fields to convert to {options.dtype}, got {got}")
     if options.schedule == "sparse" and left:
         reason = left[0].reason
         raise error_at(left[0].op, f"expected constant weights for schedule 'sparse': {reason}")
-    if options.fuse_steps > 1 and fused is None:
+    if options.fuse_steps > 1 and single is None:
         raise error_at(function, "expected one linear step of one field, to fuse steps")
 
 
@@ -280,21 +305,16 @@ def _lay_out(module: ir.Module, filename: str) -> list[SparseLayout]:
 
 
 def _layout(op: SparsePatchMatmulOp) -> SparseLayout:
-    operator, found = op.operator(), op.attributes[PERMUTATION_ATTRIBUTE]
+    operator, found = op.operator(), permutation_of(op)
     rows, k = operator.matrix.shape
-    padding = found["padding_columns"].value
     return SparseLayout(
         function=enclosing_function(op).attributes["sym_name"].value,
         tile=operator.tile,
         rows=rows,
-        columns=k - padding,
+        columns=k - found["padding_columns"],
         k=k,
-        k_lower_bound=found["k_lower_bound"].value,
-        padding_columns=padding,
-        fragment=found["fragment"].value,
-        strategy=found["strategy"].value,
-        proven=found["proven"].value,
-        mma_per_128_outputs=mma_per_128_outputs(operator.matrix, found["fragment"].value),
+        **found,
+        mma_per_128_outputs=mma_per_128_outputs(operator.matrix, found["fragment"]),
         density=float((operator.matrix != 0).mean()),
     )
 

@@ -5,9 +5,12 @@ The bindings cannot register Python passes by name, so the text of a pipeline is
 project's passes become callables of MLIR's pass manager, everything else goes to its own parser.
 """
 
+import os
 import re
 import shlex
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from twofour.diagnostics import errors_of, first_line, relocate
@@ -77,7 +80,7 @@ def _element(text: str, offset: int) -> PassElement:
         if re.search(rf"\({name}\b|,{name}\b", text):
             raise _error(f"pass '{name}' runs on the module, not inside '{text}'", offset)
     try:
-        with ir.Context():
+        with ir.Context(), _native_errors_discarded():
             passmanager.PassManager("builtin.module").add(text)
     except ValueError as failure:
         message = re.sub(r"^.*?\berror: ", "", first_line(str(failure)))
@@ -87,6 +90,20 @@ def _element(text: str, offset: int) -> PassElement:
             hint = hint if "did you mean" in hint else ""
         raise _error(message + hint, offset) from None
     return PassElement(text, None, offset + 1)
+
+
+@contextmanager
+def _native_errors_discarded() -> Iterator[None]:
+    """LLVM's option parser prints what it raises as well, straight to the standard error."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        with open(os.devnull, "wb") as nothing:
+            os.dup2(nothing.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def _error(message: str, offset: int) -> TwofourError:

@@ -3,6 +3,7 @@
 
 from dataclasses import dataclass, replace
 
+from twofour.dialects.stencil.aliases import is_memory
 from twofour.dialects.stencil.box import Box
 from twofour.dialects.stencil.traversal import functions, nested_ops
 from twofour.dialects.stencil.types import FieldType
@@ -16,9 +17,7 @@ from twofour.mlir_support import (
     source_location,
 )
 from twofour.runtime.dtypes import field_element_type
-
-# As many axes as arrays of any NumPy have.
-MAX_RANK = 32
+from twofour.runtime.native import MAX_RANK
 
 ROTATION_ATTRIBUTE = "stencil.rotation"
 
@@ -119,8 +118,13 @@ def describe(function, filename: str) -> Program:
             interior = op.bounds.box.union(arguments[index].interior)
             arguments[index] = replace(arguments[index], interior=interior)
     for op in nested_ops(function, "stencil.external_store"):
-        for index in roots.of(op.operands[1]):
+        source, target = roots.of(op.operands[0]), roots.of(op.operands[1])
+        for index in target - source:
             arguments[index] = replace(arguments[index], interior=arguments[index].box)
+    for op in nested_ops(function, "memref.load", "memref.store", "func.call"):
+        for operand in filter(is_memory, op.operands):
+            for index in roots.of(operand):
+                arguments[index] = replace(arguments[index], loaded=True)
     loops = nested_ops(function, "scf.for", "scf.while", "scf.forall", "scf.parallel")
     carrying = [loop for loop in loops if nested_ops(loop, "stencil.store")]
     return Program(
@@ -137,12 +141,8 @@ def _argument(function, index: int, value: ir.Value) -> Argument:
     if isinstance(kind, FieldType | ir.MemRefType):
         element = kind.element_type
         box = kind.box if isinstance(kind, FieldType) else None
-        for use in value.uses:
-            if box is None and use.owner.operation.name in (
-                "stencil.cast",
-                "stencil.external_load",
-            ):
-                box = use.owner.operation.results[0].type.box
+        if box is None:
+            box = _given_bounds(function, index, value)
         if box is None and isinstance(kind, ir.MemRefType) and kind.has_static_shape:
             box = Box((0,) * kind.rank, tuple(kind.shape))
         if box is None:
@@ -159,6 +159,19 @@ def _argument(function, index: int, value: ir.Value) -> Argument:
     raise error_at(
         function, f"expected fields, memrefs or numbers as arguments, got {kind} for {index}"
     )
+
+
+def _given_bounds(function, index: int, value: ir.Value) -> Box | None:
+    """The bounds that the program gives to an argument whose type has none."""
+    boxes = {
+        use.owner.operation.results[0].type.box
+        for use in value.uses
+        if use.owner.operation.name in ("stencil.cast", "stencil.external_load")
+    }
+    if len(boxes) > 1:
+        given = " and ".join(sorted(map(str, boxes)))
+        raise error_at(function, f"expected one set of bounds for argument {index}, got {given}")
+    return next(iter(boxes), None)
 
 
 class _Roots:

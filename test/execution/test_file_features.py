@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 
 from file_cases import NONLINEAR, close, random_field
+from twofour.accuracy import sweep_error
+from twofour.runtime import element_type, from_storage, to_storage
 
 
 def test_index_counts_from_the_origin_of_the_bounds(compiled):
@@ -211,3 +213,42 @@ func.func @outside(%in: memref<8x20xf64>, %out: memref<8x16xf64>, %copy: memref<
     u = random_field((8, 20))
     for result in program(u):
         close(result, u[:, :-4] * u[:, 4:])
+
+
+@pytest.mark.parametrize("dtype", ["f64", "f32", "f16", "bf16"])
+def test_forms_over_several_fields_are_rounded_once_on_both_routes(compiled, dtype):
+    """The partial sum over the first field keeps the accumulation type."""
+    text = """
+!field = !stencil.field<[-1,1001]xf64>
+!temp = !stencil.temp<?xf64>
+
+func.func @combine(%a : !field, %b : !field, %c : !field) {
+  %s = stencil.load %a : !field -> !temp
+  %t = stencil.load %b : !field -> !temp
+  %r = stencil.apply(%x = %s : !temp, %y = %t : !temp) -> (!temp) {
+    %third = arith.constant 0.3 : f64
+    %x0 = stencil.access %x[0] : !temp
+    %yl = stencil.access %y[-1] : !temp
+    %yr = stencil.access %y[1] : !temp
+    %d = arith.subf %yr, %yl : f64
+    %e = arith.mulf %d, %third : f64
+    %f = arith.mulf %x0, %third : f64
+    %g = arith.addf %e, %f : f64
+    stencil.return %g : f64
+  }
+  stencil.store %r to %c(<[0], [1000]>) : !temp to !field
+  return
+}
+"""
+    element = element_type(dtype)
+    fields = [to_storage(random_field(1002, seed), element) for seed in (1, 2)]
+    direct, sparse = (
+        compiled(text, dtype=dtype, schedule=schedule)(*fields) for schedule in ("direct", "sparse")
+    )
+    np.testing.assert_array_equal(direct, sparse)
+    x, y = (from_storage(field, element) for field in fields)
+    weight = float(np.float32(0.3)) if dtype != "f64" else 0.3
+    exact = weight * (x[1:-1] + y[2:] - y[:-2])
+    absolute = weight * (abs(x[1:-1]) + abs(y[2:]) + abs(y[:-2]))
+    error = abs(from_storage(direct, element)[1:-1] - exact)
+    assert (error <= sweep_error(dtype, 3, exact, absolute)).all()

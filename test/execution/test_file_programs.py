@@ -207,9 +207,12 @@ def test_store_to_part_of_a_field_keeps_the_rest(compiled):
     close(got, expected)
 
 
-def test_field_of_one_point(compiled):
+@pytest.mark.parametrize("fuse_steps", [1, 2, 4])
+def test_field_of_one_point(compiled, fuse_steps):
+    """No point can take several steps in one, so that all of them are single."""
     text = LINEAR.replace("<[-2, -3], [21, 38]>, f64", "<[-2, -3], [2, 4]>, f64")
-    program = compiled(text.replace("<[0, 0], [20, 35]>}", "<[0, 0], [1, 1]>}"), boundary="reflect")
+    text = text.replace("<[0, 0], [20, 35]>}", "<[0, 0], [1, 1]>}")
+    program = compiled(text, boundary="reflect", fuse_steps=fuse_steps)
     u = np.full((4, 7), np.nan)
     u[2, 3] = 2.0
     close(program(u, steps=3), np.full((4, 7), 2.0 * (0.5 - 1.25 + 0.5) ** 3))

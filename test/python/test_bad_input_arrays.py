@@ -38,6 +38,7 @@ def raises(message: str):
         ({"ab": 1.0}, "expected integer offsets"),
         ({(0,): 0.0}, "expected at least one weight that is not zero"),
         ({(2**70,): 1.0}, "expected offsets that reach at most"),
+        ({(0,): 1.0, 0: 2.0}, "expected distinct offsets, got (0,) twice"),
         ({(0,) * 40: 1.0}, "expected offsets that reach at most"),
         ({(0,): 1e300}, "expected weights in the range of f32"),
         ({(0,): 1e-300}, "expected weights in the range of f32"),
@@ -121,7 +122,7 @@ def test_steps(step, steps):
         ("heat2d_ftcs", {"function": "f"}, "expected --function with a file only"),
         (INPUTS / "average_pretty.mlir", {"function": "f"}, "expected a function @f, got @average"),
         (INPUTS / "average_pretty.mlir", {"dtype": "tf64"}, "expected a dtype out of"),
-        (INPUTS / "average_pretty.mlir", {"boundary": "zero,zero"}, "expected 1 or 1 boundaries"),
+        (INPUTS / "average_pretty.mlir", {"boundary": "zero,zero"}, "expected 1 boundary, got 2"),
     ],
 )
 def test_sources(source, options, message):
@@ -145,9 +146,10 @@ def program():
 @pytest.mark.parametrize(
     "inputs, options, message",
     [
-        ([], {}, "expected 1 input field and no scalars, got 0 and 0"),
-        ([np.zeros(66)] * 2, {}, "expected 1 input field and no scalars, got 2 and 0"),
-        ([np.zeros(66)], {"scalars": [1.0]}, "expected 1 input field and no scalars, got 1 and 1"),
+        ([], {}, "expected 1 input field, got 0"),
+        ([np.zeros(66)] * 2, {}, "expected 1 input field, got 2"),
+        ([np.zeros(66)], {"scalars": [1.0]}, "expected 0 scalar arguments, got 1"),
+        ([np.zeros(66)], {"scalars": 5}, "expected a sequence of scalar arguments, got 5"),
         ([np.zeros(65)], {}, "expected an array of shape (66,), got shape (65,)"),
         ([np.zeros(66, np.float32)], {}, "expected f64 (float64), got float32"),
         ([np.ma.zeros(66)], {}, "expected a NumPy array without a mask"),
@@ -158,3 +160,105 @@ def program():
 def test_fields_of_a_program(program, inputs, options, message):
     with raises(message):
         program(*inputs, **options)
+
+
+def test_boundaries_of_kernels_are_read_before_compiling(monkeypatch):
+    monkeypatch.setattr("twofour.api.compile_cpu", lambda *arguments: pytest.fail("compiled"))
+    with raises("did you mean 'periodic'?"):
+        twofour.compile("heat2d_ftcs", boundary="periodik")
+    with raises("did you mean 'periodic'?"):
+        twofour.stencil(MEAN, boundary="periodik")
+
+
+def test_weights_have_no_file():
+    with pytest.raises(twofour.TwofourError, match="^error: .*expected at most") as caught:
+        twofour.stencil(MEAN, fuse_steps=4096 * 2)
+    assert caught.value.location is None
+    with pytest.raises(twofour.TwofourError, match="^error: .*keep in range") as caught:
+        twofour.stencil({(0,): 1.0, (1,): 2.0}, fuse_steps=4000)
+    assert caught.value.location is None
+
+
+SCALARS = """func.func @f(%n: i64, %b: i8, %t: i1, %x: f32, %y: f64, %u: memref<4xf64>) {
+  %i = arith.constant 0 : index
+  %0 = arith.sitofp %n : i64 to f64
+  %1 = arith.sitofp %b : i8 to f64
+  %2 = arith.uitofp %t : i1 to f64
+  %3 = arith.extf %x : f32 to f64
+  %4 = arith.addf %0, %1 : f64
+  %5 = arith.addf %2, %3 : f64
+  %6 = arith.addf %4, %5 : f64
+  %7 = arith.addf %6, %y : f64
+  %s = "stencil.external_load"(%u) : (memref<4xf64>) -> !stencil.field<#stencil.bounds<[0], [4]>, f64>
+  %r = "stencil.apply"() ({
+    "stencil.return"(%7) : (f64) -> ()
+  }) : () -> !stencil.temp<#stencil.bounds<[0], [4]>, f64>
+  "stencil.store"(%r, %s) {bounds = #stencil.bounds<[0], [4]>} : (!stencil.temp<#stencil.bounds<[0], [4]>, f64>, !stencil.field<#stencil.bounds<[0], [4]>, f64>) -> ()
+  return
+}
+"""  # noqa: E501
+
+
+@pytest.fixture(scope="module")
+def sum_of_scalars(tmp_path_factory):
+    path = tmp_path_factory.mktemp("scalars") / "sum.mlir"
+    path.write_text(SCALARS)
+    return twofour.compile(path)
+
+
+@pytest.mark.parametrize(
+    "scalars, total",
+    [
+        ([3, -128, True, 0.5, 0.25], -123.25),
+        ([np.int64(-3), np.uint8(127), np.True_, np.float32(0.5), 2], 127.5),
+        (np.zeros(5, int), 0.0),
+        (["3", "-128", "1", "0.5", "25e-2"], -123.25),
+        ([-(2**63), 0, 0, 0, 0], -(2.0**63)),
+        ([0, 0, 0, 0, float("inf")], float("inf")),
+    ],
+)
+def test_scalars(sum_of_scalars, scalars, total):
+    assert sum_of_scalars(scalars=scalars).tolist() == [total] * 4
+
+
+INTEGER = "expected an integer from"
+
+
+@pytest.mark.parametrize(
+    "position, value, message",
+    [
+        (0, 2**63, f"{INTEGER} -9223372036854775808 to 9223372036854775807 (i64), got 92233720368"),
+        (0, 2**70, INTEGER),
+        (0, 3.0, "(i64), got 3.0"),
+        (0, "3.0", "(i64), got '3.0'"),
+        (0, "x", "(i64), got 'x'"),
+        (0, None, "(i64), got None"),
+        (1, 128, f"{INTEGER} -128 to 127 (i8), got 128"),
+        (1, -129, f"{INTEGER} -128 to 127 (i8), got -129"),
+        (2, 2, f"{INTEGER} 0 to 1 (i1), got 2"),
+        (2, -1, f"{INTEGER} 0 to 1 (i1), got -1"),
+        (3, 1e39, "expected a number in the range of f32, got 1e+39"),
+        (3, "x", "expected a number in the range of f32, got 'x'"),
+        (4, b"1", "expected a number in the range of f64, got b'1'"),
+        (4, 10**400, "expected a number in the range of f64, got 1000"),
+        (4, 1j, "expected a number in the range of f64, got 1j"),
+        (4, [1.0], "expected a number in the range of f64, got [1.0]"),
+    ],
+)
+def test_scalars_that_do_not_fit(sum_of_scalars, position, value, message):
+    scalars = [0] * 5
+    scalars[position] = value
+    with raises(message) as caught:
+        sum_of_scalars(scalars=scalars)
+    assert caught.value.message.startswith(f"scalar {position}: expected")
+
+
+@pytest.mark.parametrize("scalars", [5, None, "12345", b"12345"])
+def test_scalars_that_are_no_sequence(sum_of_scalars, scalars):
+    with raises(f"expected a sequence of scalar arguments, got {scalars!r}"):
+        sum_of_scalars(scalars=scalars)
+
+
+def test_the_number_of_scalars(sum_of_scalars):
+    with raises("expected 5 scalar arguments, got 0"):
+        sum_of_scalars()

@@ -5,6 +5,9 @@ import errno
 import io
 import os
 import stat
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -192,14 +195,53 @@ def test_a_full_disk_leaves_other_outputs_alone(folder):
     assert contents(folder) == {**before, "a": b"new", "b": b"new"}
 
 
-def test_pipes_are_written_to_and_stay(folder):
+def test_pipes_are_written_to_and_stay(capfd, folder):
     os.mkfifo("pipe")
     # Opened for both directions, a pipe keeps no one waiting.
     pipe = os.open("pipe", os.O_RDWR | os.O_NONBLOCK)
-    write_files([("pipe", lambda file: file.write(b"new"))])
+    assert twofour([*SMALL, "--output", "pipe"]) == 0
     assert stat.S_ISFIFO(os.stat("pipe").st_mode)
-    assert os.read(pipe, 16) == b"new"
+    assert np.load(io.BytesIO(os.read(pipe, 4096))).shape == (8, 8)
     os.close(pipe)
+
+
+def test_standard_output_as_a_pipe(folder):
+    command = [str(Path(sys.executable).with_name("twofour")), *SMALL, "--output", "/dev/stdout"]
+    done = subprocess.run(command, capture_output=True, timeout=60)
+    assert done.stderr == b""
+    file = io.BytesIO(done.stdout)
+    assert np.load(file).shape == (8, 8)
+    assert file.read().startswith(b"heat2d_ftcs: 36 points x 1 steps")
+
+
+def test_a_failure_writes_nothing_to_pipes(folder):
+    os.mkfifo("pipe")
+    pipe = os.open("pipe", os.O_RDWR | os.O_NONBLOCK)
+
+    def fail(file):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(TwofourError, match="^c:1:1: error: cannot write the file"):
+        write_files([("pipe", lambda file: file.write(b"new")), ("c", fail)])
+    with pytest.raises(BlockingIOError):
+        os.read(pipe, 16)
+    os.close(pipe)
+
+
+def test_permissions_of_outputs(folder):
+    (folder / "old").write_bytes(b"old")
+    (folder / "old").chmod(0o640)
+    (folder / "link").symlink_to("old")
+    before = os.umask(0o027)
+    try:
+        write_files([(name, lambda file: file.write(b"new")) for name in ("link", "new")])
+        (folder / "old").chmod(0o604)
+        write_files([("old", lambda file: file.write(b"newer"))])
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((folder / "new").stat().st_mode) == 0o640
+    assert stat.S_IMODE((folder / "old").stat().st_mode) == 0o604
+    assert (folder / "link").is_symlink() and (folder / "link").read_bytes() == b"newer"
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`twofour run` and `twofour kernels`: what they print and write."""
 
+import io
 import json
 import re
+import sys
 
 import numpy as np
 import pytest
 
+from bad_input import GENERIC
 from twofour.cli.main import main
 from twofour.kernels import built_in_kernels
 
@@ -61,3 +64,44 @@ def test_kernels_lists_all_with_their_sources(capsys):
     assert built_in_kernels()["sobel5x5_x"].source in text
     assert main(["kernels", "--json"]) == 0
     assert [entry["name"] for entry in json.loads(capsys.readouterr().out)] == listed
+
+
+@pytest.mark.parametrize("command, said", [("run", "average: 64 points"), ("explain", "-: direct")])
+def test_programs_from_standard_input(capsys, monkeypatch, command, said):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(GENERIC.encode())))
+    assert main([command, "-"]) == 0
+    assert capsys.readouterr().out.startswith(said)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"// nothing\n")))
+    assert main([command, "-"]) == 1
+    assert capsys.readouterr().err.startswith("-:1:1: error: expected one function, got none")
+
+
+REPEAT = """func.func @repeat(%n: i64, %u: !f, %v: !f) {
+  %t = stencil.load %u : !f -> !t
+  %r = stencil.apply(%a = %t : !t, %m = %n : i64) -> (!t) {
+    %0 = stencil.access %a[0] : !t
+    %1 = arith.sitofp %m : i64 to f64
+    %2 = arith.mulf %0, %1 : f64
+    stencil.return %2 : f64
+  }
+  stencil.store %r to %v(<[0], [4]>) : !t to !f
+  return
+}
+""".replace("!f", "!stencil.field<[0,4]xf64>").replace("!t", "!stencil.temp<?xf64>")
+
+
+def test_scalars_of_the_command_line(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.mlir").write_text(REPEAT)
+    np.save("u.npy", np.arange(4.0))
+    words = ["run", "x.mlir", "--input", "u.npy", "--output", "v.npy", "--scalar"]
+    assert main([*words, "3"]) == 0
+    assert np.load("v.npy").tolist() == [0, 3, 6, 9]
+    capsys.readouterr()
+    for text in ("3.5", "x", str(2**70)):
+        assert main([*words, text]) == 1
+        captured = capsys.readouterr()
+        assert captured.err == (
+            "<command-line>:1:50: error: scalar 0: expected an integer from -9223372036854775808 "
+            f"to 9223372036854775807 (i64), got '{text}'\n"
+        )

@@ -3,6 +3,7 @@
 // RUN: twofour-opt %S/Inputs/sum.mlir | filecheck %s --check-prefix=NONE
 // RUN: twofour-opt %S/Inputs/sum.mlir --pass-pipeline='builtin.module()' | filecheck %s --check-prefix=NONE
 // RUN: twofour-opt %S/Inputs/sum.mlir --pass-pipeline='builtin.module(convert-stencil-to-nm, nm-crush{tile=2})' | filecheck %s --check-prefix=CRUSH
+// RUN: twofour-opt --pass-pipeline convert-stencil-to-nm,nm-crush{tile=2} %S/Inputs/sum.mlir | filecheck %s --check-prefix=CRUSH
 // RUN: twofour-opt %S/Inputs/sum.mlir --pass-pipeline='convert-stencil-to-nm,nm-crush{tile=2}' | filecheck %s --check-prefix=CRUSH
 // RUN: twofour-opt %S/Inputs/sum.mlir --pass-pipeline='any(convert-stencil-to-nm,nm-crush{tile=2})' | filecheck %s --check-prefix=CRUSH
 // RUN: twofour-opt %S/Inputs/sum.mlir --convert-stencil-to-nm --nm-crush=tile=2 | filecheck %s --check-prefix=CRUSH
@@ -25,6 +26,11 @@
 // RUN: twofour-opt %S/Inputs/sum.mlir --pass-pipeline='builtin.module(convert-stencil-to-nm,func.func(cse,canonicalize{test-convergence=true max-iterations=3}),nm-crush)' | filecheck %s --check-prefix=UPSTREAM
 // RUN: twofour-opt %S/Inputs/sum.mlir --convert-stencil-to-nm --canonicalize="max-iterations=2" | filecheck %s --check-prefix=UPSTREAM
 
+// RUN: twofour-opt --canonicalize=max-iterations=3 --canonicalize %S/Inputs/sum.mlir --convert-stencil-to-nm | filecheck %s --check-prefix=UPSTREAM
+// RUN: twofour-opt --canonicalize --canonicalize=max-iterations=3 %S/Inputs/sum.mlir --convert-stencil-to-nm | filecheck %s --check-prefix=UPSTREAM
+// RUN: twofour-opt --canonicalize --verify-each --cse %S/Inputs/sum.mlir | filecheck %s --check-prefix=UPSTREAM
+// RUN: twofour-opt -canonicalize --canonicalize='{max-iterations=3}' -- %S/Inputs/sum.mlir | filecheck %s --check-prefix=UPSTREAM
+
 // UPSTREAM-LABEL: func.func @sum(
 // UPSTREAM-NEXT: return
 
@@ -32,6 +38,8 @@
 
 // RUN: rm -f %t && twofour-opt %S/Inputs/sum.mlir --convert-stencil-to-nm --nm-crush=tile=2 -o %t | filecheck %s --check-prefix=NOTHING --allow-empty
 // RUN: filecheck %s --check-prefix=CRUSH < %t
+// RUN: twofour-opt --convert-stencil-to-nm -o %t --nm-crush=tile=2 %S/Inputs/sum.mlir && filecheck %s --check-prefix=CRUSH < %t
+// RUN: cd %S && twofour-opt --convert-stencil-to-nm -o%t --nm-crush=tile=2 Inputs/sum.mlir && filecheck %s --check-prefix=CRUSH < %t
 // RUN: twofour-opt %S/Inputs/sum.mlir -o - | filecheck %s --check-prefix=NONE
 // NOTHING-NOT: {{.}}
 

@@ -21,27 +21,43 @@ from twofour.dialects.stencil.sweep import (
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.mlir import ir
 from twofour.passes import ModulePass
+from twofour.targets.cpu.elements import ElementCode
 from twofour.targets.cpu.patch_kernel import PatchKernel, build_patch_kernel
+
+
+def _is_partial_sum(op: SparsePatchMatmulOp) -> bool:
+    """Whether the result of an op is only the addend of another one."""
+    uses = list(op.results[0].uses)
+    return len(uses) == 1 and (
+        uses[0].owner.operation.name == SparsePatchMatmulOp.OPERATION_NAME
+        and uses[0].operand_number == 1
+    )
 
 
 def _convert(op: SparsePatchMatmulOp) -> None:
     domain = known_domain(op)
     offsets, _, constant = linear_terms(op)
-    addend = addend_of(op)
-    kernel = PatchKernel(
-        kernel_name(op),
-        op.operator(),
-        tuple(-min(column) for column in zip(*offsets, strict=True)),
-        constant,
-        has_addend=addend is not None,
-    )
     axes = tuple(range(domain.rank))
     inputs = [SweepInput(op.operands[0], offsets, axes)]
+    addend = addend_of(op)
     if addend is not None:
         inputs.append(SweepInput(addend, [(0,) * domain.rank], axes))
+    element = op.results[0].type.element_type
     with module_end(op), op.location:
-        build_patch_kernel(kernel, op.results[0].type.element_type)
-    replace_by_sweep(op, kernel.name, inputs)
+        if _is_partial_sum(op):
+            # A sum over several temps is rounded to the storage type once, at its end.
+            element = ElementCode(element).accumulation
+        kernel = PatchKernel(
+            kernel_name(op),
+            op.operator(),
+            tuple(-min(column) for column in zip(*offsets, strict=True)),
+            input=inputs[0].element,
+            output=element,
+            addend=None if addend is None else inputs[1].element,
+            constant=constant,
+        )
+        build_patch_kernel(kernel)
+    replace_by_sweep(op, kernel.name, inputs, element=element)
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ becomes
       %out_view = memref.subview %out[1] [64] [1] ...
       call @heat_kernel0(%in_view, %out_view, %c0, %c64)
 
-A kernel writes straight into the field that its result is stored to, where nothing else in the
-function reads or writes that field; otherwise the result is copied. A load of a field that the
-function also stores to is copied, since a temp keeps the value it was loaded with.
+A kernel writes straight into the field that its result is stored to, unless the function may read
+or write that field in another way; then the result is copied. A load of a field that the function
+may also write is copied, since a temp keeps the value it was loaded with.
 """
 
 from collections.abc import Iterator
@@ -96,6 +96,7 @@ class _Function:
             root(op.operands[1]) for op in nested_ops(function, "stencil.external_store")
         ]
         self.copied = _copied_before_stores(function)
+        self.touched = _touched(function)
 
     def run(self) -> None:
         for value in _values(self.function):
@@ -138,7 +139,7 @@ class _Function:
         view = _Buffer(self._memref(source), self._box(source, op)).view(box)
         here = op.operation.block
         captured = any(use.owner.operation.block != here for use in temp.uses)
-        written = (*self.stored, *self.copied_to)
+        written = (*self.stored, *self.copied_to, *self.touched)
         if not captured and not any(may_alias(source, field) for field in written):
             self.temps[temp] = _Buffer(view, box)
             return
@@ -169,7 +170,7 @@ class _Function:
             return False
         others = list(self.stored)
         others.remove(root(field))
-        if any(may_alias(field, other) for other in (*self.loaded, *others)):
+        if any(may_alias(field, other) for other in (*self.loaded, *others, *self.touched)):
             return False
         if root(field) in self.copied:
             return False
@@ -235,6 +236,18 @@ def _copied_before_stores(function: func.FuncOp) -> set[ir.Value]:
         elif fields[0] != fields[1]:
             copies += fields
     return found
+
+
+def _touched(function: func.FuncOp) -> list[ir.Value]:
+    """Memory that ops of other dialects may read and write, besides carrying it around."""
+    carriers = ("func.return", "scf.for", "scf.yield", "memref.cast", CAST)
+    return [
+        root(operand)
+        for op in nested_ops(function)
+        if not op.operation.name.startswith("stencil.") and op.operation.name not in carriers
+        for operand in op.operands
+        if is_memory(operand)
+    ]
 
 
 _HANDLERS = {

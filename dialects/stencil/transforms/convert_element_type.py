@@ -56,7 +56,10 @@ class _Converter:
             if value.type == self.old:
                 op.attributes["value"] = self._constant(value.value, op)
         elif name in LINEAR_OPS:
-            op.attributes["weights"] = self._rounded(op.attributes["weights"])
+            weights = self._rounded(op.attributes["weights"])
+            if not any(weights):
+                raise error_at(op, f"expected a weight in the range of {self.new}, got none")
+            op.attributes["weights"] = weights
             if "constant" in op.attributes:
                 (constant,) = self._rounded([op.attributes["constant"].value])
                 op.attributes["constant"] = ir.FloatAttr.get_f64(constant)

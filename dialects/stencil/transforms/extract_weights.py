@@ -17,6 +17,7 @@ A form over several temps becomes a chain: each link adds its terms to the one b
 formed in exact arithmetic and rounded once, to the accumulation type.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from twofour.dialects.stencil.ops import (
     accumulation_type,
     addend_of,
     linear_terms,
+    round_weight,
 )
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.mlir import ir
@@ -76,17 +78,15 @@ def _round(form: LinearForm, kind: type[np.floating], apply: ApplyOp) -> Form:
     other = {str(t.type.element_type) for t, _ in form.terms if t.type.element_type != element}
     if other:
         return NotLinear(f"reads elements of {min(other)} and computes {element}", apply)
-    limit = Fraction(float(np.finfo(kind).max))
-    if any(abs(weight) > limit for weight in (*form.terms.values(), form.constant)):
+    weights = {term: round_weight(weight, kind) for term, weight in form.terms.items()}
+    constant = round_weight(form.constant, kind)
+    if not all(map(math.isfinite, (*weights.values(), constant))):
         return NotLinear(f"has a weight beyond the range of {kind.__name__}", apply)
-    terms = {}
-    for term, weight in form.terms.items():
-        rounded = Fraction(float(kind(float(weight))))
-        if rounded:
-            terms[term] = rounded
+    terms = {term: Fraction(weight) for term, weight in weights.items() if weight}
     if not terms:
-        return NotLinear("does not depend on any input", apply)
-    return LinearForm(terms, Fraction(float(kind(float(form.constant)))))
+        lost = f"has no weight in the range of {kind.__name__}"
+        return NotLinear(lost if form.terms else "does not depend on any input", apply)
+    return LinearForm(terms, Fraction(constant))
 
 
 def _extract(apply: ApplyOp, known: dict[ir.Value, Form], compose: bool) -> None:

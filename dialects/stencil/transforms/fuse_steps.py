@@ -118,19 +118,15 @@ def deep_interior(box: Box, offsets: Sequence[Offset], steps: int) -> Box | None
     return Box(lower, upper) if all(a < b for a, b in zip(lower, upper, strict=True)) else None
 
 
-def _fused_interior(step: LinearStep, steps: int) -> Box:
-    """The points that the fused function writes; raises TwofourError for too many steps."""
+def _fused_interior(step: LinearStep, steps: int) -> Box | None:
+    """The points that the fused function writes, None where no point is far enough inside.
+
+    Raises TwofourError for too many steps or terms.
+    """
     offsets, _, _ = linear_terms(step.weighted_sum)
     if steps > MAX_FUSED_STEPS:
         raise error_at(
             step.weighted_sum, f"expected at most {MAX_FUSED_STEPS} fused steps, got {steps}"
-        )
-    bounds = step.store.bounds.box
-    interior = deep_interior(bounds, offsets, steps)
-    if interior is None:
-        raise error_at(
-            step.store,
-            f"expected bounds with points that {steps} fused steps can reach, got {bounds}",
         )
     terms = _fused_terms(offsets, steps)
     if terms > MAX_FUSED_TERMS:
@@ -138,7 +134,7 @@ def _fused_interior(step: LinearStep, steps: int) -> Box:
             step.weighted_sum,
             f"expected at most {MAX_FUSED_TERMS} terms in {steps} fused steps, got {terms} or more",
         )
-    return interior
+    return deep_interior(step.store.bounds.box, offsets, steps)
 
 
 def _fused_sum(step: LinearStep, steps: int) -> tuple[dict[Offset, float], float]:
@@ -158,6 +154,8 @@ def _fused_sum(step: LinearStep, steps: int) -> tuple[dict[Offset, float], float
 
 def _fuse(function, step: LinearStep, steps: int) -> None:
     interior = _fused_interior(step, steps)
+    if interior is None:
+        return
     total, constant = _fused_sum(step, steps)
     name = function.attributes["sym_name"].value
     with ir.InsertionPoint.after(function):
@@ -190,7 +188,8 @@ class FuseStepsPass(ModulePass):
 
     The weights are convolved in exact arithmetic and rounded once. Points near the boundary are
     left to single steps, so that the result equals `steps` single steps at every point. Functions
-    that are not a single linear step of one field are left alone.
+    that are not a single linear step of one field are left alone, and so are those whose bounds are
+    too small for any point to take all steps in one.
     """
 
     name: ClassVar[str] = "stencil-fuse-steps"

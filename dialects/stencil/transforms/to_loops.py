@@ -58,7 +58,7 @@ def _convert(apply: ApplyOp) -> None:
         arguments = [view_type(len(i.axes), i.temp.type.element_type) for i in inputs]
         arguments += [scalar.type for scalar in scalars]
         arguments += [view_type(domain.rank, r.type.element_type) for r in apply.results]
-        function = kernel_function(name, arguments, len(inputs))
+        function = kernel_function(name, arguments, None if scalars else len(inputs))
         with ir.InsertionPoint(function.entry_block):
             _Body(apply, inputs, scalars, function.entry_block, domain).emit()
             func.ReturnOp([])

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Output files of the command line: checked before the work begins, and written all or none."""
+"""Output files of the command line: checked before the work begins, written when it has ended."""
 
+import io
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,8 +17,8 @@ def check_output(path: str) -> None:
     """Raise TwofourError, located at the file, where it could not be written."""
     if not path:
         raise TwofourError("expected the name of a file to write, got ''")
-    target = Path(os.path.realpath(path))
     with _located_at(path):
+        target = _target(path)
         if target.is_dir():
             raise IsADirectoryError("it is a directory")
         if not target.parent.is_dir():
@@ -33,29 +35,45 @@ def check_output(path: str) -> None:
 def write_files(files: Sequence[tuple[str, Callable[[BinaryIO], object]]]) -> None:
     """Let every function write its file; where one fails, no file appears or changes.
 
-    Files are written beside their targets and renamed at the end; devices and pipes are written to.
+    Plain files are written beside their targets and renamed when all are complete; they keep the
+    permissions of the files that they replace. Devices and pipes get their bytes before the first
+    of them is renamed. What was written or renamed before a device, a pipe or a rename fails stays.
     Raises TwofourError, located at the file.
     """
-    scratch: list[tuple[str, Path]] = []
+    scratch: list[tuple[str, str, Path]] = []
+    streams: list[tuple[str, Path, bytes]] = []
     try:
         for path, write in files:
-            target = Path(os.path.realpath(path))
             with _located_at(path):
+                target = _target(path)
                 if _is_special(target):
-                    with target.open("wb") as file:
-                        write(file)
+                    # NumPy writes to files that can seek only.
+                    buffer = io.BytesIO()
+                    write(buffer)
+                    streams.append((path, target, buffer.getvalue()))
                     continue
                 with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as file:
-                    scratch.append((file.name, target))
+                    scratch.append((path, file.name, target))
                     write(file)
-                os.chmod(file.name, 0o666 & ~_umask())
-        for name, target in scratch:
-            with _located_at(str(target)):
+                if _exists(target):
+                    shutil.copymode(target, file.name)
+                else:
+                    os.chmod(file.name, 0o666 & ~_umask())
+        for path, target, data in streams:
+            with _located_at(path), target.open("wb") as stream:
+                stream.write(data)
+        for path, name, target in scratch:
+            with _located_at(path):
                 os.replace(name, target)
     finally:
-        for name, _ in scratch:
+        for _, name, _ in scratch:
             with suppress(FileNotFoundError):
                 os.unlink(name)
+
+
+def _target(path: str) -> Path:
+    """Where links lead to, for plain files; `/dev/stdout` leads to a name that cannot be opened."""
+    return Path(path) if _is_special(Path(path)) else Path(os.path.realpath(path))
 
 
 @contextmanager
@@ -70,7 +88,7 @@ def _located_at(path: str) -> Iterator[None]:
 def _exists(target: Path) -> bool:
     try:
         target.stat()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
     return True
 

@@ -25,7 +25,11 @@ def make_parser() -> Parser:
 
 def _add_program(parser: argparse.ArgumentParser) -> None:
     """What run and explain share."""
-    parser.add_argument("source", metavar="FILE|KERNEL", help="an .mlir file or a built-in kernel")
+    parser.add_argument(
+        "source",
+        metavar="FILE|KERNEL",
+        help="an .mlir file, - (standard input), or a built-in kernel",
+    )
     parser.add_argument("--target", default="cpu", help="cpu (default)")
     parser.add_argument("--dtype", help="f16, bf16, f32, f64 (kernels: f32; files: their own)")
     parser.add_argument("--schedule", default="auto", help="auto (default), direct, sparse")
@@ -54,7 +58,7 @@ def _add_run(commands) -> None:
     )
     parser.add_argument("--shape", metavar="N[,N...]", help="extents of a kernel's domain")
     parser.add_argument(
-        "--scalar", action="append", type=float, metavar="X", help="a number argument of a file"
+        "--scalar", action="append", metavar="X", help="a number argument of a file"
     )
     parser.add_argument("--threads", type=int, metavar="N", help="(default: all CPUs)")
     parser.add_argument("--plot", metavar="FILE.png", help="a picture of a 2-D result")

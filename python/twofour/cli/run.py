@@ -118,7 +118,11 @@ def _report(program: Stencil | FieldProgram, inputs, steps: int, seconds: float)
     if isinstance(program, FieldProgram) and program.has_time_loop:
         # How many points such a call updates is the program's own business.
         return f"{program.name}: {steps} calls of its time loop in {seconds:.3g} s {how}"
-    points = program.updated_points(inputs)
+    points = (
+        program.updated_points(inputs[0].shape)
+        if isinstance(program, Stencil)
+        else program.updated_points
+    )
     rate = points * steps / seconds / 1e9 if seconds > 0 else math.inf
     return (
         f"{program.name}: {points} points x {steps} steps in {seconds:.3g} s, "

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from twofour.dialects.stencil.box import MAX_POINTS
 from twofour.errors import TwofourError
 from twofour.kernels import Kernel
-from twofour.mlir import ir
+from twofour.mlir import ir, passmanager
 
 NOMINAL_EXTENT = 64
 
@@ -17,6 +17,7 @@ def kernel_module(kernel: Kernel, dtype: str, steps: int = 1) -> ir.Module:
 
     Its extents are nominal: large enough for `steps` fused steps. The sweep kernels compiled from
     it run on arrays of any extents. Sums of 16-bit types are written in f32, as they are computed.
+    Ops have no locations.
     """
     rank = kernel.rank
     low = [max(0, -min(column)) for column in zip(*kernel.offsets, strict=True)]
@@ -32,7 +33,7 @@ def kernel_module(kernel: Kernel, dtype: str, steps: int = 1) -> ir.Module:
     temp = f"!stencil.temp<{rank} : i64, {dtype}>"
     body = _weighted_sum(kernel.offsets, kernel.weights, temp, dtype)
     name = "".join(c if c.isalnum() or c == "_" else "_" for c in kernel.name)
-    return ir.Module.parse(f"""
+    module = ir.Module.parse(f"""
 func.func @{name}(%in: {field}, %out: {field}) {{
   %t = "stencil.load"(%in) : ({field}) -> {temp}
   %r = "stencil.apply"() ({{
@@ -41,6 +42,9 @@ func.func @{name}(%in: {field}, %out: {field}) {{
   "stencil.store"(%r, %out) {{bounds = {store_bounds}}} : ({temp}, {field}) -> ()
   return
 }}""")
+    # Nobody sees this text: no error shall point into it.
+    passmanager.PassManager.parse("builtin.module(strip-debuginfo)").run(module.operation)
+    return module
 
 
 def _weighted_sum(

@@ -61,7 +61,7 @@ def stencil_arrays(offsets: Sequence[Offset], weights: Sequence[float]) -> tuple
 
     Raises:
         TwofourError: no points, offsets of several ranks, a repeated offset, a weight that is not
-            finite, or as many weights as offsets.
+            finite, or not as many weights as offsets.
     """
     points = [tuple(int(x) for x in offset) for offset in offsets]
     values = np.asarray(weights, dtype=np.float64).reshape(-1)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from twofour.errors import SourceLocation, TwofourError
 
+_OTHER = re.compile(r"//\s*expected-(?:warning|remark|note)")
 _EXPECTED = re.compile(
     r"//\s*expected-error(?P<regex>-re)?\s*"
     r"(?:@(?P<where>[+-]\d+|above|below|unknown|\d+))?\s*"
@@ -21,6 +22,10 @@ def check_expectations(
     remaining = list(errors)
     wrong = []
     for number, line in enumerate(text.split("\n"), start=first_line):
+        for match in _OTHER.finditer(line):
+            # Nothing else reaches Python, so such a comment could never be checked.
+            got = f"expected comments of the form 'expected-error', got '{match[0][2:].strip()}'"
+            wrong.append(TwofourError(got, SourceLocation(filename, number, match.start() + 1)))
         for match in _EXPECTED.finditer(line):
             target = _line(match["where"], number)
             found = next((e for e in remaining if _matches(e, target, match)), None)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The command line of `twofour-opt`."""
 
-import argparse
+import re
+from collections.abc import Container
 from dataclasses import dataclass
+from itertools import islice
 
 from twofour.command_line import Parser
 from twofour.errors import TwofourError
@@ -54,13 +56,8 @@ _FLAGS = {
 }
 
 
-class _AppendPass(argparse.Action):
-    """`--<pass>` and `--<pass>=<options>`, in the order of the command line."""
-
-    def __call__(self, parser, namespace, value, option_string=None):
-        name = option_string.lstrip("-")
-        options = (value or "").strip().strip("{}")
-        namespace.passes.append(f"{name}{{{options}}}" if options else name)
+# `-oFILE` and `-h` are no passes; otherwise one dash is as good as two.
+_PASS = re.compile(r"(?:--|-(?![oh]))(?P<name>[a-zA-Z][^=]*)(?:=(?P<options>.*))?", re.DOTALL)
 
 
 def make_parser() -> Parser:
@@ -85,31 +82,49 @@ def make_parser() -> Parser:
     )
     for flag, text in _FLAGS.items():
         parser.add_argument(flag, action="store_true", help=text)
+    parser.add_argument_group("passes", "--<pass>[=<options>], in order; see --list-passes")
     return parser
+
+
+def _take_passes(arguments: list[str], known: Container[str]) -> tuple[list[str], list[str]]:
+    """Split a command line into its passes, as pipelines spell them, and all other words.
+
+    `known` are the flags that name no passes.
+    """
+    passes, others = [], []
+    words = iter(arguments)
+    for word in words:
+        match = _PASS.fullmatch(word)
+        if word == "--":
+            others += [word, *words]
+        elif word in ("-o", "--pass-pipeline"):
+            others += [word, *islice(words, 1)]
+        elif word == "--verify-each":
+            # Its value follows `=` only: the next word may be the file.
+            others.append("--verify-each=true")
+        elif match and word.partition("=")[0] not in known:
+            options = (match["options"] or "").strip()
+            if options.startswith("{") and options.endswith("}"):
+                options = options[1:-1]
+            passes.append(f"{match['name']}{{{options}}}" if options else match["name"])
+        else:
+            others.append(word)
+    return passes, others
 
 
 def parse_arguments(arguments: list[str]) -> OptOptions:
     """Read the command line; raises TwofourError where it is wrong."""
-    # `--<pass>` may name any pass of the project or upstream's, so such flags are added on demand.
     parser = make_parser()
-    group = parser.add_argument_group("passes", "--<pass>[=<options>], in order; see --list-passes")
+    # `--<pass>` may name any pass of the project or upstream's: argparse knows none of them.
     known = {option for action in parser._actions for option in action.option_strings}
-    for argument in arguments:
-        flag = argument.partition("=")[0]
-        name = flag.lstrip("-")
-        if flag.startswith("-") and flag not in known and name and name[0].isalpha():
-            group.add_argument(
-                flag, action=_AppendPass, nargs="?" if "=" in argument else 0, dest="passes"
-            )
-            known.add(flag)
-    parser.set_defaults(passes=[])
-    found = parser.parse_args(arguments)
-    if found.pass_pipeline is not None and found.passes:
+    passes, others = _take_passes(arguments, known)
+    found = parser.parse_args(others)
+    if found.pass_pipeline is not None and passes:
         raise TwofourError("expected --pass-pipeline or single passes, got both")
     return OptOptions(
         filename=found.file,
         output=found.output,
-        pipeline=found.pass_pipeline or f"builtin.module({','.join(found.passes)})",
+        pipeline=found.pass_pipeline or f"builtin.module({','.join(passes)})",
         split_input_file=found.split_input_file,
         verify_diagnostics=found.verify_diagnostics,
         verify_each=found.verify_each in ("true", "1"),

@@ -76,7 +76,8 @@ def parse_boundary(
         if len(entries) == 1:
             entries *= rank
         if len(entries) != rank:
-            raise TwofourError(f"expected 1 or {rank} boundaries, got {len(entries)}")
+            wanted = f"1 or {rank} boundaries" if rank > 1 else "1 boundary"
+            raise TwofourError(f"expected {wanted}, got {len(entries)}")
     except TwofourError as error:
         raise TwofourError(error.message, location) from None
     return tuple(entries)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Time stepping of programs over several fields, each with its halo in its own array."""
 
+import math
+import operator
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,6 +31,64 @@ class FieldSpec:
     loaded: bool
     stored: bool
     interior: tuple[tuple[int, ...], tuple[int, ...]] | None
+
+
+_INTEGER_BITS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64, "index": 64}
+
+
+def read_scalars(scalars: Sequence[float | int | str], elements: Sequence[str]) -> list:
+    """The arguments of a program that are numbers, one for each element type in `elements`.
+
+    Texts are read as numbers. Integer types take integers in their range (i1: 0 and 1), f32 takes
+    numbers in its range. Raises TwofourError for all others.
+    """
+    if isinstance(scalars, str | bytes) or not np.iterable(scalars):
+        raise TwofourError(f"expected a sequence of scalar arguments, got {scalars!r}")
+    scalars = list(scalars)
+    if len(scalars) != len(elements):
+        raise TwofourError(f"expected {len(elements)} scalar arguments, got {len(scalars)}")
+    numbers = []
+    for position, (value, element) in enumerate(zip(scalars, elements, strict=True)):
+        if element == "i1" or element in _INTEGER_BITS:
+            low, high = 0, 1
+            if element != "i1":
+                high = 2 ** (_INTEGER_BITS[element] - 1) - 1
+                low = -high - 1
+            number = _integer(value)
+            fits = number is not None and low <= number <= high
+            expected = f"an integer from {low} to {high} ({element})"
+        else:
+            number = _real(value)
+            fits = number is not None and not (element == "f32" and _overflows(number))
+            expected = f"a number in the range of {element}"
+        if not fits:
+            raise TwofourError(f"scalar {position}: expected {expected}, got {value!r}")
+        numbers.append(number)
+    return numbers
+
+
+def _integer(value: object) -> int | None:
+    """An integer, or a text of one; None for anything else, numbers like 3.0 among them."""
+    try:
+        if isinstance(value, str):
+            return int(value)
+        return int(value) if isinstance(value, np.bool_) else operator.index(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _real(value: object) -> float | None:
+    """A number, or a text of one; None for anything else, and for integers beyond f64."""
+    try:
+        return None if isinstance(value, bytes) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _overflows(number: float) -> bool:
+    """Whether a finite number becomes infinite in f32."""
+    with np.errstate(over="ignore"):
+        return math.isfinite(number) and bool(np.isinf(np.float32(number)))
 
 
 class FieldStepper:
@@ -83,9 +143,9 @@ class FieldStepper:
 
         `inputs` are the loaded fields in order; they are not modified. A field that is only
         stored starts as a copy of the field that takes over its buffer, so that halos keep their
-        values, or as zeros. `scalars` are the arguments that are numbers, in order. Raises
-        TwofourError for unfit arrays, and for several steps of a program whose results do not
-        become its inputs.
+        values, or as zeros. `scalars` are the arguments that are numbers, in order, as
+        `read_scalars` gives them. Raises TwofourError for unfit arrays, and for several steps of a
+        program whose results do not become its inputs.
         """
         steps = check_steps(steps)
         loaded = [field for field in self.fields if field.loaded]
@@ -140,9 +200,6 @@ class FieldStepper:
                     else np.zeros(field.shape, field.element.storage)
                 )
         numbers = iter(scalars)
-        expected = sum(argument is None for argument in arguments)
-        if len(scalars) != expected:
-            raise TwofourError(f"expected {expected} scalar arguments, got {len(scalars)}")
         return [next(numbers) if argument is None else argument for argument in arguments]
 
     def _results(self, arguments, inputs, loaded, steps: int) -> list[np.ndarray]:

@@ -14,6 +14,9 @@ import numpy as np
 
 from twofour.errors import TwofourError
 
+# As many axes as arrays of any NumPy have.
+MAX_RANK = 32
+
 
 class NativeKernel:
     """A compiled kernel at `address` with `inputs` + `outputs` views, outputs of rank `rank`.
@@ -110,7 +113,7 @@ class NativeFunction:
         values = []
         if self._results:
             # Room for the returned descriptors, whatever their ranks.
-            descriptors.append((ctypes.c_int64 * (16 * self._results))())
+            descriptors.append((ctypes.c_int64 * ((3 + 2 * MAX_RANK) * self._results))())
             values.append(ctypes.addressof(descriptors[0]))
         for argument in arguments:
             if isinstance(argument, np.ndarray):

@@ -173,7 +173,7 @@ func.func @cast_to_another_type(%u: !stencil.field<1 : i64, f64>) {
 // -----
 
 func.func @cast_to_other_extents(%u: !stencil.field<#stencil.bounds<[0], [4]>, f64>) {
-  // expected-error @+1 {{'stencil.cast' op expected bounds of extents (4,), got [0,5]}}
+  // expected-error @+1 {{'stencil.cast' op expected bounds [0,4], got [0,5]}}
   %v = "stencil.cast"(%u) : (!stencil.field<#stencil.bounds<[0], [4]>, f64>) -> !stencil.field<#stencil.bounds<[0], [5]>, f64>
   return
 }
@@ -594,7 +594,7 @@ func.func @sum_with_offsets_of_floats(%t: !stencil.temp<1 : i64, f64>) {
 // -----
 
 func.func @sum_without_terms(%t: !stencil.temp<1 : i64, f64>) {
-  // expected-error @+1 {{'stencil.weighted_sum' op expected at least one term, got none}}
+  // expected-error @+1 {{'stencil.weighted_sum' op expected at least one weight that is not zero, got none}}
   %r = "stencil.weighted_sum"(%t) {offsets = [], weights = array<f64>} : (!stencil.temp<1 : i64, f64>) -> !stencil.temp<1 : i64, f64>
   return
 }

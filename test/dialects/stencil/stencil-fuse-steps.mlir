@@ -147,10 +147,13 @@ func.func private @declared(!field)
 !temp = !stencil.temp<#stencil.bounds<[-1], [5]>, f64>
 !inner = !stencil.temp<#stencil.bounds<[0], [4]>, f64>
 
+// Too small for any point to take three steps in one: single steps do.
+
+// CHECK-LABEL: func.func @no_interior(
+// CHECK-NOT: func.func @no_interior_fused3
 func.func @no_interior(%u: !field, %v: !field) {
   %t = "stencil.load"(%u) : (!field) -> !temp
   %r = "stencil.weighted_sum"(%t) {offsets = [[-1], [1]], weights = array<f64: 1.0, 1.0>} : (!temp) -> !inner
-  // expected-error @+1 {{'stencil.store' op expected bounds with points that 3 fused steps can reach, got [0,4]}}
   "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0], [4]>} : (!inner, !field) -> ()
   return
 }

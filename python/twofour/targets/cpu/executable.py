@@ -64,7 +64,12 @@ class CpuExecutable:
 
     @property
     def is_linear(self) -> bool:
-        return self.compiled.single is not None
+        """Whether the program is one linear step whose result becomes its input."""
+        program = self.compiled.program
+        if self.compiled.single is None:
+            return False
+        source, target = program.inputs[0].index, program.outputs[0].index
+        return source == target or program.rotation[source] == target
 
     @property
     def is_threaded(self) -> bool:

@@ -19,31 +19,34 @@ from twofour.targets.cpu.kernel_abi import EntryConstants, kernel_function, view
 
 @dataclass(frozen=True)
 class PatchKernel:
-    """constant + addend + the patch operator; the addend is a second input, read at the output.
+    """constant + addend + the patch operator.
 
-    `reach_lo` is how far the input view reaches below the outputs on each axis.
+    `reach_lo` is how far the input view reaches below the outputs on each axis. `addend` is the
+    element type of a second input, read at the output, or None; input, addend and output are
+    summed in one type.
     """
 
     name: str
     operator: PatchOperator
     reach_lo: tuple[int, ...]
+    input: ir.Type
+    output: ir.Type
+    addend: ir.Type | None = None
     constant: float = 0.0
-    has_addend: bool = False
 
     @property
     def rank(self) -> int:
         return len(self.operator.tile)
 
 
-def build_patch_kernel(kernel: PatchKernel, element: ir.Type) -> func.FuncOp:
+def build_patch_kernel(kernel: PatchKernel) -> func.FuncOp:
     """Insert the kernel's function, and before it its tables, at the current insertion point."""
-    code = ElementCode(element)
-    tables = _make_tables(kernel, code)
-    inputs = 1 + kernel.has_addend
-    views = [view_type(kernel.rank, element)] * (inputs + 1)
-    function = kernel_function(kernel.name, views, inputs)
+    tables = _make_tables(kernel, ElementCode(kernel.input))
+    elements = [kernel.input] if kernel.addend is None else [kernel.input, kernel.addend]
+    views = [view_type(kernel.rank, element) for element in (*elements, kernel.output)]
+    function = kernel_function(kernel.name, views, len(elements))
     with ir.InsertionPoint(function.entry_block):
-        _Emitter(kernel, code, function.entry_block, tables).emit()
+        _Emitter(kernel, function.entry_block, tables).emit()
         func.ReturnOp([])
     return function
 
@@ -86,11 +89,11 @@ def _make_tables(kernel: PatchKernel, code: ElementCode) -> dict[str, ir.Type]:
 
 
 class _Emitter:
-    def __init__(self, kernel: PatchKernel, code: ElementCode, entry: ir.Block, tables):
-        self.kernel, self.code = kernel, code
+    def __init__(self, kernel: PatchKernel, entry: ir.Block, tables):
+        self.kernel, self.code = kernel, ElementCode(kernel.input)
         arguments = list(entry.arguments)
         self.input = arguments[0]
-        self.addend = arguments[1] if kernel.has_addend else None
+        self.addend = None if kernel.addend is None else arguments[1]
         self.output, self.begin, self.end = arguments[-3:]
         self.constants = EntryConstants(entry)
         self.tables = {
@@ -168,7 +171,7 @@ class _Emitter:
         with ir.InsertionPoint(loop.body):
             weight, value = self._term(loop.induction_variable, bases, lanes)
             scf.yield_([math.fma(weight, value, loop.inner_iter_args[0])])
-        self._write(at, self.code.narrow(loop.results[0], lanes), lanes)
+        self._write(at, ElementCode(self.kernel.output).narrow(loop.results[0], lanes), lanes)
 
     def _start(self, row, first: ir.Value, bases, at, lanes: int) -> tuple[ir.Value, ir.Value]:
         """The number that a row's sum starts from, and the first term that is left to add."""
@@ -195,14 +198,15 @@ class _Emitter:
         ]
 
     def _read(self, view: ir.Value, at: list[ir.Value], lanes: int) -> ir.Value:
+        code = ElementCode(view.type.element_type)
         if lanes == 1:
-            return self.code.widen(memref.load(view, at), 1)
-        kind = self.code.shaped(self.code.storage, lanes)
+            return code.widen(memref.load(view, at), 1)
+        kind = code.shaped(code.storage, lanes)
         if self.kernel.operator.tile[-1] == 1:
-            return self.code.widen(vector.load(kind, view, at), lanes)
-        passed = self.constants.get("zero", lambda: self.code.zero(lanes))
+            return code.widen(vector.load(kind, view, at), lanes)
+        passed = self.constants.get(("zero", code.storage), lambda: code.zero(lanes))
         mask, steps = self._lane_steps(lanes)
-        return self.code.widen(vector.gather(kind, view, at, steps, mask, passed), lanes)
+        return code.widen(vector.gather(kind, view, at, steps, mask, passed), lanes)
 
     def _write(self, at: list[ir.Value], value: ir.Value, lanes: int) -> None:
         if lanes == 1:

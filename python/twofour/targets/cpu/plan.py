@@ -49,7 +49,7 @@ def read_calls(function, kernel_inputs: dict[str, int]) -> CallSequence | None:
             views[op.results[0]] = View(buffer, ())
         elif name == "memref.cast":
             views[op.results[0]] = views[op.operands[0]]
-        elif name == "memref.subview":
+        elif name == "memref.subview" and len(op.operands) == 1:
             views[op.results[0]] = _subview(views[op.operands[0]], op)
         elif name == "func.call":
             call = _kernel_call(op, views, kernel_inputs)
