@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Constant memory: the same bytes for every thread."""
+
+import numpy as np
+
+from twofour.sim.machine import Machine
+from twofour.sim.memory import UNSIGNED
+
+
+class ConstantSpace:
+    """The constant memory of a module; `data` is padded to a multiple of 32 bytes."""
+
+    def __init__(self, machine: Machine, data: np.ndarray):
+        self.machine = machine
+        self.data = data
+
+    def load(self, instruction, offsets, lanes, element, count):
+        """[n] or [n, count] unsigned elements, after the checks."""
+        size = element * count
+        for bad, kind, message in (
+            (offsets & (size - 1) != 0, "misaligned", f"expected a multiple of {size}"),
+            (
+                (offsets < 0) | (offsets > self.data.size - size),
+                "out of bounds",
+                f"{size} bytes of constant memory, which has {self.data.size}",
+            ),
+        ):
+            if bad.any():
+                index = int(np.flatnonzero(bad)[0])
+                lane = index if lanes is None else int(lanes[index])
+                self.machine.fault(instruction, kind, message, lane, int(offsets[index]))
+        view = self.data.view(UNSIGNED[element])
+        rows = view.reshape(-1, count) if count > 1 else view
+        return rows[offsets // size]

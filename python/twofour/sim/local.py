@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Local memory: bytes that each thread has for itself."""
+
+import numpy as np
+
+from twofour.sim.machine import Machine
+from twofour.sim.memory import UNSIGNED
+
+
+class LocalSpace:
+    """`size` bytes for every lane of the batch."""
+
+    def __init__(self, machine: Machine, size: int):
+        self.machine = machine
+        self.size = size
+        self.stride = -(-size // 32) * 32
+        self.bytes = np.zeros(machine.lanes * self.stride, np.uint8)
+        self._defined = np.zeros(self.bytes.size, bool)
+
+    def clear(self) -> None:
+        self._defined[:] = False
+
+    def _locate(self, instruction, offsets, lanes, size):
+        for bad, kind, message in (
+            (offsets & (size - 1) != 0, "misaligned", f"expected a multiple of {size}"),
+            (
+                (offsets < 0) | (offsets > self.size - size),
+                "out of bounds",
+                f"{size} bytes of local memory, which has {self.size}",
+            ),
+        ):
+            if bad.any():
+                self._fault(instruction, kind, message, offsets, lanes, bad)
+        everyone = np.arange(self.machine.lanes) if lanes is None else lanes
+        return (everyone * self.stride + offsets) // size
+
+    def _fault(self, instruction, kind, message, offsets, lanes, bad):
+        index = int(np.flatnonzero(bad)[0])
+        lane = index if lanes is None else int(lanes[index])
+        self.machine.fault(instruction, kind, message, lane, int(offsets[index]))
+
+    def _rows(self, element, count):
+        view = self.bytes.view(UNSIGNED[element])
+        return view.reshape(-1, count) if count > 1 else view
+
+    def load(self, instruction, offsets, lanes, element, count):
+        """[n] or [n, count] unsigned elements, after the checks."""
+        size = element * count
+        rows = self._locate(instruction, offsets, lanes, size)
+        missing = ~self._defined.reshape(-1, size)[rows].all(axis=1)
+        if missing.any():
+            message = f"{size} bytes of local memory that the thread has not written"
+            self._fault(instruction, "uninitialised read", message, offsets, lanes, missing)
+        return self._rows(element, count)[rows]
+
+    def store(self, instruction, offsets, lanes, values, element, count):
+        """Write [n] or [n, count] unsigned elements, after the checks."""
+        size = element * count
+        rows = self._locate(instruction, offsets, lanes, size)
+        self._rows(element, count)[rows] = values
+        self._defined.reshape(-1, size)[rows] = True

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""mbarrier objects: phases that complete when all arrivals and all bytes of bulk copies are in.
+
+Bulk copies complete as soon as they are issued, but what they write stays marked as in flight until
+some thread sees the phase complete. A thread that does is ordered after everything its block did
+before the phase completed, be it of threads that arrived or of others: that misses races of the
+latter, and never reports one that is none.
+"""
+
+import numpy as np
+
+from twofour.sim.decode import Binder, Modifiers, Step, decodes, over_lanes, put
+from twofour.sim.machine import SHARED_WINDOW, Active
+from twofour.sim.ptx import Instruction, Register
+from twofour.sim.shared import BULK
+
+_SCOPES = ("cta", "cluster")
+_SPACES = ("shared", "shared::cta")
+
+
+class Mbarriers:
+    """The mbarrier objects in the shared memory of a batch, by position // 8."""
+
+    def __init__(self, binder: Binder):
+        self._binder = binder
+        count = binder.shared.bytes.size // 8
+        self.valid = np.zeros(count, bool)
+        self.expected = np.zeros(count, np.int64)
+        self.pending = np.zeros(count, np.int64)
+        self.bytes = np.zeros(count, np.int64)
+        self.phase = np.zeros(count, np.int64)
+        self.step = np.zeros(count, np.uint32)
+        self._copies: dict[int, list[np.ndarray]] = {}
+
+    def start(self) -> None:
+        self.valid[:] = False
+        self._copies.clear()
+
+    def locate(self, instruction: Instruction, offsets, lanes) -> np.ndarray:
+        return self._binder.shared.locate(instruction, offsets, lanes, 8) >> 3
+
+    def require(self, instruction: Instruction, places, lanes) -> None:
+        if self.valid[places].all():
+            return
+        bad = int(np.flatnonzero(~self.valid[places])[0])
+        lane = bad if lanes is None else int(lanes[bad])
+        message = "expected an mbarrier that mbarrier.init made"
+        self._binder.machine.fault(instruction, "undefined operation", message, lane)
+
+    def init(self, places, counts) -> None:
+        self.valid[places] = True
+        self.expected[places] = self.pending[places] = counts
+        self.bytes[places] = self.phase[places] = 0
+        self.step[places] = 0
+        for place in places.tolist():
+            self._copies.pop(place, None)
+
+    def change(self, instruction: Instruction, places, lanes, arrivals, size) -> np.ndarray:
+        """Count arrivals and expected bytes; gives the phase before, for each of the lanes."""
+        self.require(instruction, places, lanes)
+        before = self.phase[places]
+        np.add.at(self.bytes, places, size)
+        np.subtract.at(self.pending, places, arrivals)
+        over = self.pending[places] < 0
+        if over.any():
+            bad = int(np.flatnonzero(over)[0])
+            lane = bad if lanes is None else int(lanes[bad])
+            message = f"more arrivals than the {self.expected[places][bad]} of the phase"
+            self._binder.machine.fault(instruction, "undefined operation", message, lane)
+        done = np.unique(places[(self.pending[places] == 0) & (self.bytes[places] == 0)])
+        if done.size:
+            self.phase[done] += 1
+            self.pending[done] = self.expected[done]
+            self.step[done] = self._binder.machine.next_step(instruction)
+        return before
+
+    def attach(self, place: int, granules: np.ndarray) -> None:
+        """Bytes of a bulk copy that are in flight until a phase is seen complete."""
+        self._copies.setdefault(place, []).append(granules)
+
+    def observe(self, places, lanes, machine) -> None:
+        """Lanes that have seen a phase complete are ordered after it."""
+        shared = self._binder.shared
+        for place in np.unique(places).tolist():
+            for granules in self._copies.pop(place, ()):
+                shared.write_step[granules] = self.step[place]
+                shared.write_thread[granules] = BULK
+        machine.ordered[lanes] = np.maximum(machine.ordered[lanes], self.step[places])
+
+
+def _address(binder, instruction, operand, modifiers):
+    """A function from active lanes to offsets in shared memory."""
+    generic = modifiers.take(*_SPACES) is None
+    addresses = binder.address(instruction, operand)
+    if not generic:
+        return addresses
+    return lambda active: addresses(active) - SHARED_WINDOW
+
+
+@decodes("barrier", "mbarrier")
+def operate(binder: Binder, instruction: Instruction) -> Step:
+    modifiers = Modifiers(instruction)
+    action = modifiers.need(
+        *("init", "inval", "arrive", "arrive_drop", "expect_tx", "complete_tx", "pending_count")
+    )
+    if action == "pending_count":
+        binder.error(instruction, "unsupported instruction mbarrier.pending_count")
+    expect = action == "expect_tx" or (action != "complete_tx" and modifiers.flag("expect_tx"))
+    modifiers.take("release", "relaxed")
+    modifiers.take(*_SCOPES)
+    modifiers.flag("noComplete")
+    modifiers.need("b64")
+    operands = list(instruction.operands)
+    token = None
+    if action in ("arrive", "arrive_drop") and isinstance(next(iter(operands), None), Register):
+        token = operands.pop(0)
+    if not operands:
+        binder.error(instruction, f"expected an address in {instruction.opcode}")
+    offsets = _address(binder, instruction, operands[0], modifiers)
+    modifiers.done()
+    needs_value = action in ("init", "complete_tx") or expect
+    optional = action in ("arrive", "arrive_drop") and not expect
+    if len(operands) != 1 + needs_value and not (optional and len(operands) == 2):
+        binder.error(instruction, f"unexpected operands of {instruction.opcode}")
+    value = np.uint32(1)
+    if len(operands) == 2:
+        value = binder.source(instruction, operands[1], "u32")
+    target = None
+    if token is not None and token.name != "_":
+        target = binder.destination(instruction, token, "b64")
+    mbarriers, machine = binder.mbarriers, binder.machine
+
+    def run(active: Active) -> None:
+        lanes = active.lanes
+        places = mbarriers.locate(instruction, offsets(active), lanes)
+        amount = over_lanes(value, active).astype(np.int64)
+        machine.next_step(instruction)
+        if action == "init":
+            mbarriers.init(places, amount)
+        elif action == "inval":
+            mbarriers.require(instruction, places, lanes)
+            mbarriers.valid[places] = False
+        elif action == "complete_tx":
+            mbarriers.change(instruction, places, lanes, 0, -amount)
+        elif action == "expect_tx":
+            mbarriers.change(instruction, places, lanes, 0, amount)
+        else:
+            if action == "arrive_drop":
+                np.subtract.at(mbarriers.expected, places, 1)
+            arrivals, size = (1, amount) if expect else (amount, 0)
+            before = mbarriers.change(instruction, places, lanes, arrivals, size)
+            if target is not None:
+                put(target, before, active)
+
+    return run
+
+
+def decode_wait(binder: Binder, instruction: Instruction):
+    """A function (active, give up) to the lanes whose phase is complete.
+
+    It writes the predicate of those lanes, and, to give up, False for the others.
+    """
+    modifiers = Modifiers(instruction)
+    modifiers.need("test_wait", "try_wait")
+    parity = modifiers.flag("parity")
+    modifiers.take("acquire", "relaxed")
+    modifiers.take(*_SCOPES)
+    modifiers.need("b64")
+    hint = "try_wait" in instruction.modifiers
+    binder.count_operands(instruction, 3, *((4,) if hint else ()))
+    target = binder.destination(instruction, instruction.operands[0], "pred")
+    offsets = _address(binder, instruction, instruction.operands[1], modifiers)
+    modifiers.done()
+    state = binder.source(instruction, instruction.operands[2], "b32" if parity else "b64")
+    mbarriers, machine = binder.mbarriers, binder.machine
+
+    def wait(active: Active, give_up: bool) -> np.ndarray:
+        lanes = np.flatnonzero(active.here)
+        places = mbarriers.locate(instruction, offsets(active), active.lanes)
+        mbarriers.require(instruction, places, active.lanes)
+        wanted = over_lanes(state, active).astype(np.int64)
+        phase = mbarriers.phase[places]
+        done = (phase & 1) != (wanted & 1) if parity else phase != wanted
+        target[lanes if give_up else lanes[done]] = done if give_up else True
+        if done.any():
+            mbarriers.observe(places[done], lanes[done], machine)
+        result = np.zeros_like(active.here)
+        result[lanes[done]] = True
+        return result
+
+    return wait
+
+
+def decode_copy_arrival(binder: Binder, instruction: Instruction, modifiers: Modifiers) -> Step:
+    """cp.async.mbarrier.arrive: the thread's copies so far arrive, and with them the thread.
+
+    Without .noinc the arrival is one more than the phase expects, which leaves its count as it is.
+    """
+    modifiers.need("arrive")
+    counted = modifiers.flag("noinc")
+    modifiers.need("b64")
+    binder.count_operands(instruction, 1)
+    offsets = _address(binder, instruction, instruction.operands[0], modifiers)
+    modifiers.done()
+    mbarriers = binder.mbarriers
+
+    def run(active: Active) -> None:
+        places = mbarriers.locate(instruction, offsets(active), active.lanes)
+        binder.asynchronous.wait(instruction, active, None)
+        mbarriers.change(instruction, places, active.lanes, int(counted), 0)
+
+    return run

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Shared memory of the blocks of a batch, and the checks of its accesses.
+
+For every granule (the largest power of two that divides the size of every shared access of the
+kernel, so that no access covers a part of one) the last write and the last reads since a barrier
+are recorded. Two accesses of different threads, one of them a write, are a race unless a barrier of
+the block, a wait at an mbarrier, or within one warp a warp-synchronising instruction, lies between
+them. Steps number accesses and barriers: "before the barrier" is a comparison of step numbers.
+"""
+
+import numpy as np
+
+from twofour.sim.machine import Machine
+from twofour.sim.memory import UNSIGNED
+from twofour.sim.ptx import Instruction
+
+IN_FLIGHT = 0xFFFFFFFF
+# Who read: a thread of the block, several of one warp (this plus its number), or several warps.
+_WARP = 1 << 11
+_MANY = 1 << 12
+# Who wrote, where it is a bulk copy.
+BULK = 1 << 13
+
+
+class SharedSpace:
+    """Shared memory of every block of the batch: `size` bytes each."""
+
+    def __init__(self, machine: Machine, size: int, granule: int):
+        self.machine = machine
+        self.size = size
+        self.granule = granule
+        self.shift = granule.bit_length() - 1
+        stride = -(-max(size, 1) // 128) * 128
+        self.stride = stride
+        self.bytes = np.zeros(machine.blocks * stride, np.uint8)
+        count = self.bytes.size >> self.shift
+        self.write_step = np.zeros(count, np.uint32)
+        self.write_thread = np.zeros(count, np.int16)
+        self.read_step = np.zeros(count, np.uint32)
+        self.read_thread = np.zeros(count, np.int16)
+        self.base = machine.local_block * stride
+        self._thread = machine.thread.astype(np.int16)
+        self._views: dict[tuple[int, int], np.ndarray] = {}
+
+    def clear(self) -> None:
+        """Nothing is initialised when a block starts."""
+        self.write_step[:] = 0
+        self.read_step[:] = 0
+
+    def rows(self, element: int, count: int) -> np.ndarray:
+        key = (element, count)
+        if key not in self._views:
+            view = self.bytes.view(UNSIGNED[element])
+            self._views[key] = view.reshape(-1, count) if count > 1 else view
+        return self._views[key]
+
+    def locate(
+        self, instruction: Instruction, offsets: np.ndarray, lanes: np.ndarray | None, size: int
+    ) -> np.ndarray:
+        """Positions in `bytes` of the accesses at int64 `offsets` in the blocks' memories."""
+        if size > 1 and int(np.bitwise_or.reduce(offsets)) & (size - 1):
+            bad = int(np.flatnonzero(offsets & (size - 1))[0])
+            self._fault(
+                instruction, "misaligned", f"expected a multiple of {size}", offsets, lanes, bad
+            )
+        # Negative offsets are large as unsigned numbers.
+        if int(offsets.view(np.uint64).max()) > self.size - size:
+            bad = int(np.flatnonzero((offsets < 0) | (offsets > self.size - size))[0])
+            message = f"{size} bytes of shared memory, which has {self.size}"
+            self._fault(instruction, "out of bounds", message, offsets, lanes, bad)
+        return offsets + (self.base if lanes is None else self.base[lanes])
+
+    def _fault(self, instruction, kind, message, offsets, lanes, index):
+        lane = index if lanes is None else int(lanes[index])
+        self.machine.fault(instruction, kind, message, lane, int(offsets[index]))
+
+    def granules(self, positions: np.ndarray, size: int) -> np.ndarray:
+        """Granules of accesses at positions: [n], or [parts, n] if one covers several."""
+        first = positions >> self.shift
+        parts = size >> self.shift
+        return first if parts == 1 else first + np.arange(parts)[:, None]
+
+    def load(self, instruction, offsets, lanes, element, count):
+        """[n] or [n, count] unsigned elements, after the checks."""
+        size = element * count
+        positions = self.locate(instruction, offsets, lanes, size)
+        self.check_read(instruction, self.granules(positions, size), lanes)
+        return self.rows(element, count)[positions >> (size.bit_length() - 1)]
+
+    def store(self, instruction, offsets, lanes, values, element, count):
+        """Write [n] or [n, count] unsigned elements, after the checks."""
+        size = element * count
+        positions = self.locate(instruction, offsets, lanes, size)
+        self.check_write(instruction, self.granules(positions, size), lanes)
+        self.rows(element, count)[positions >> (size.bit_length() - 1)] = values
+
+    def check_read(self, instruction, granules, lanes):
+        """Check and record reads of `granules` ([n] or [parts, n]) by the n lanes."""
+        machine = self.machine
+        step = machine.next_step(instruction)
+        ordered = machine.ordered if lanes is None else machine.ordered[lanes]
+        thread = self._thread if lanes is None else self._thread[lanes]
+        wrote = self.write_step[granules]
+        if not wrote.all():
+            self._report(instruction, granules, lanes, wrote == 0, "uninitialised read")
+        recent = wrote > ordered
+        if recent.any():
+            self._check_writes(instruction, granules, lanes, recent, wrote)
+        before = self.read_step[granules]
+        recent = before > ordered
+        code = None
+        if recent.any():
+            code = self._merged(granules, thread, lanes, recent, before)
+        self.read_step[granules] = step
+        self.read_thread[granules] = thread
+        lost = self.read_thread[granules] != thread
+        if lost.any():
+            # Several lanes read the granule in this instruction.
+            other = self.read_thread[granules]
+            level = np.where(other >> 5 == thread >> 5, _WARP + (thread >> 5), _MANY)
+            level = np.where(lost, level, 0)
+            code = level if code is None else np.maximum(code, level)
+        if code is not None:
+            for least, most in ((_WARP, _MANY - 1), (_MANY, _MANY)):
+                chosen = (code >= least) & (code <= most)
+                if chosen.any():
+                    self.read_thread[granules[chosen]] = code[chosen]
+
+    def _merged(self, granules, thread, lanes, recent, before):
+        """What the earlier readers of this interval make of the readers' codes; 0 for nothing."""
+        machine = self.machine
+        earlier = self.read_thread[granules]
+        warp = thread >> 5
+        same_warp = ((earlier < _WARP) & (earlier >> 5 == warp)) | (earlier == _WARP + warp)
+        synchronised = machine.warp_ordered[_warp_of(machine, lanes)]
+        # What a warp read before it synchronised is ordered before whatever it does now; for other
+        # warps the new record stands in for it.
+        ignore = ~recent | (earlier == thread) | (same_warp & (before <= synchronised))
+        return np.where(ignore, 0, np.where(same_warp, _WARP + warp, _MANY))
+
+    def check_write(self, instruction, granules, lanes, in_flight=False):
+        """Check and record writes of `granules` by the n lanes; `in_flight` by a cp.async."""
+        machine = self.machine
+        step = machine.next_step(instruction)
+        ordered = machine.ordered if lanes is None else machine.ordered[lanes]
+        thread = self._thread if lanes is None else self._thread[lanes]
+        wrote = self.write_step[granules]
+        recent = wrote > ordered
+        if recent.any():
+            self._check_writes(instruction, granules, lanes, recent, wrote)
+        before = self.read_step[granules]
+        recent = before > ordered
+        if recent.any():
+            self._check_reads(instruction, granules, lanes, recent, before)
+        self.write_thread[granules] = thread
+        self.write_step[granules] = IN_FLIGHT if in_flight else step
+        lost = self.write_thread[granules] != thread
+        if lost.any():
+            self._report(
+                instruction,
+                granules,
+                lanes,
+                lost,
+                "shared-memory race",
+                "another thread writes it in the same instruction",
+            )
+
+    def check_atomic(self, instruction, granules, lanes):
+        """Check atomic accesses, which are in no race with each other and are not recorded."""
+        machine = self.machine
+        machine.next_step(instruction)
+        ordered = machine.ordered if lanes is None else machine.ordered[lanes]
+        wrote = self.write_step[granules]
+        if not wrote.all():
+            self._report(instruction, granules, lanes, wrote == 0, "uninitialised read")
+        if (wrote > ordered).any():
+            self._check_writes(instruction, granules, lanes, wrote > ordered, wrote)
+        before = self.read_step[granules]
+        if (before > ordered).any():
+            self._check_reads(instruction, granules, lanes, before > ordered, before)
+
+    def _check_writes(self, instruction, granules, lanes, recent, wrote):
+        machine = self.machine
+        flying = wrote == IN_FLIGHT
+        if flying.any():
+            self._report(
+                instruction,
+                granules,
+                lanes,
+                flying,
+                "missing cp.async wait",
+                "an asynchronous copy to it is in flight",
+            )
+        thread = self._thread if lanes is None else self._thread[lanes]
+        writer = self.write_thread[granules]
+        synchronised = machine.warp_ordered[_warp_of(machine, lanes)]
+        same_warp = (writer >> 5 == thread >> 5) & (wrote <= synchronised)
+        self._race(instruction, granules, lanes, recent & (writer != thread) & ~same_warp, wrote)
+
+    def _check_reads(self, instruction, granules, lanes, recent, before):
+        machine = self.machine
+        thread = self._thread if lanes is None else self._thread[lanes]
+        reader = self.read_thread[granules]
+        warp = thread >> 5
+        same_warp = ((reader < _WARP) & (reader >> 5 == warp)) | (reader == _WARP + warp)
+        same_warp &= before <= machine.warp_ordered[_warp_of(machine, lanes)]
+        self._race(instruction, granules, lanes, recent & (reader != thread) & ~same_warp, before)
+
+    def _race(self, instruction, granules, lanes, bad, steps):
+        if not bad.any():
+            return
+        other = self.machine.trace[int(steps[bad][0])]
+        message = (
+            f"expected a barrier after {other.opcode} of another thread at line "
+            f"{other.location.line}"
+        )
+        self._report(instruction, granules, lanes, bad, "shared-memory race", message)
+
+    def _report(self, instruction, granules, lanes, bad, kind, message=None):
+        where = np.argwhere(bad)[0]
+        index = int(where[-1])
+        lane = index if lanes is None else int(lanes[index])
+        offset = int(granules[tuple(where)]) * self.granule - int(self.base[lane])
+        message = message or f"{self.granule} bytes of shared memory that nobody wrote"
+        self.machine.fault(instruction, kind, message, lane, offset)
+
+
+def _warp_of(machine: Machine, lanes: np.ndarray | None) -> np.ndarray:
+    return (np.arange(machine.lanes) if lanes is None else lanes) >> 5

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Declarations of variables in memory, with their initialisers, and the sizes of PTX types."""
+
+import re
+import struct
+
+from twofour.errors import SourceLocation, TwofourError
+from twofour.sim.literals import parse_number
+from twofour.sim.ptx import Relocation, Variable
+
+SIZES = {
+    **{f"{c}{bits}": bits // 8 for c in "bus" for bits in (8, 16, 32, 64)},
+    **{"f16": 2, "bf16": 2, "f16x2": 4, "bf16x2": 4, "f32": 4, "f64": 8, "b128": 16},
+}
+
+_VARIABLE = re.compile(
+    r"\.(global|const|shared|local)((?:\s*\.(?:align\s+\d+|attribute\([^)]*\)|v[248]))*)\s+\.(\w+)"
+    r"\s+([\w$%.]+)\s*((?:\[\s*\d*\s*\])*)\s*(?:=\s*(.*))?\Z",
+    re.S,
+)
+_ADDRESS = re.compile(r"(?:generic\(\s*([\w$]+)\s*\)|([A-Za-z_$][\w$]*))\s*(?:\+\s*(\d+))?\Z")
+
+
+def parse_variable(text: str, location: SourceLocation) -> Variable:
+    """The variable that a declaration (without `;`) declares."""
+    match = _VARIABLE.match(text)
+    if not match or match.group(3) not in SIZES:
+        raise TwofourError(f"expected a variable, got {text[:60]!r}", location)
+    space, attributes, kind, name, dimensions, initialiser = match.groups()
+    vector = re.search(r"\.v([248])", attributes)
+    element = SIZES[kind] * (int(vector.group(1)) if vector else 1)
+    alignment = re.search(r"\.align\s+(\d+)", attributes)
+    size: int | None = element
+    for extent in re.findall(r"\[\s*(\d*)\s*\]", dimensions):
+        size = None if extent == "" or size is None else size * int(extent)
+    initial, relocations = b"", ()
+    if initialiser is not None:
+        initial, relocations = _initial(initialiser, kind, location)
+        size = len(initial) if size is None else size
+        initial = initial.ljust(size, b"\0")
+    elif size is None and space != "shared":
+        raise TwofourError(f"expected an extent for {name}", location)
+    return Variable(
+        name,
+        space,
+        int(alignment.group(1)) if alignment else element,
+        size,
+        initial,
+        relocations,
+    )
+
+
+def _initial(text: str, kind: str, location: SourceLocation):
+    data, relocations = bytearray(), []
+    for part in text.replace("{", " ").replace("}", " ").split(","):
+        part = part.strip()
+        if not part:
+            continue
+        number = parse_number(part)
+        address = _ADDRESS.match(part)
+        if number is not None:
+            data += _pack(number.value, kind, location)
+        elif address and SIZES[kind] == 8:
+            name = address.group(1) or address.group(2)
+            addend = int(address.group(3) or 0)
+            relocations.append(Relocation(len(data), name, addend, address.group(1) is not None))
+            data += bytes(8)
+        else:
+            raise TwofourError(f"expected a constant, got {part!r}", location)
+    return bytes(data), tuple(relocations)
+
+
+def _pack(value, kind: str, location: SourceLocation) -> bytes:
+    formats = {"f32": "<f", "f64": "<d", "f16": "<e"}
+    if kind in formats:
+        return struct.pack(formats[kind], value)
+    if isinstance(value, float):
+        raise TwofourError(f"expected an integer for .{kind}, got {value}", location)
+    size = SIZES[kind]
+    return (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
