@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from bad_input import GENERIC, contents, refused, refused_by_process
-from twofour.cli.files import write_files
 from twofour.cli.main import main as twofour
 from twofour.errors import TwofourError
+from twofour.files import write_files
 from twofour.opt.main import main as twofour_opt
 
 KERNEL = "heat2d_ftcs"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What running kernels takes: element types, boundaries, native calls, threads, time stepping.
+"""What running kernels takes: element types, boundaries, native calls, devices, time stepping.
 
 Imports NumPy and the standard library only, so that a machine without the compiler can run
-kernels.
+kernels; CuPy when a CUDA device is opened, and the simulator when one is simulated.
 """
 
 from twofour.runtime.boundary import (
@@ -13,6 +13,10 @@ from twofour.runtime.boundary import (
     refresh_halo,
     source_index,
 )
+from twofour.runtime.bundle import Bundle
+from twofour.runtime.calls import advance_array, advance_fields
+from twofour.runtime.device import Device, open_device
+from twofour.runtime.device_stepping import DeviceLinearStepper
 from twofour.runtime.dtypes import (
     ELEMENT_TYPES,
     ElementType,
@@ -27,8 +31,10 @@ from twofour.runtime.dtypes import (
     to_storage,
 )
 from twofour.runtime.fields import FieldSpec, FieldStepper
+from twofour.runtime.manifest import KernelSpec, field_entry, view_entry
 from twofour.runtime.native import BoundKernel, NativeFunction, NativeKernel
 from twofour.runtime.plan import Launch, Plan, View
+from twofour.runtime.programs import LoadedFieldProgram, LoadedStencil, from_bundle, load
 from twofour.runtime.progress import Progress
 from twofour.runtime.stepping import LinearStepper, check_steps
 from twofour.runtime.sweeps import LinearKernel
@@ -39,26 +45,38 @@ __all__ = [
     "MODES",
     "AxisBoundary",
     "BoundKernel",
+    "Bundle",
+    "Device",
+    "DeviceLinearStepper",
     "ElementType",
     "FieldSpec",
     "FieldStepper",
     "HaloRefresh",
-    "LinearKernel",
+    "KernelSpec",
     "Launch",
+    "LinearKernel",
     "LinearStepper",
+    "LoadedFieldProgram",
+    "LoadedStencil",
     "NativeFunction",
     "NativeKernel",
     "Plan",
     "Progress",
     "View",
+    "advance_array",
+    "advance_fields",
     "bf16_to_float32",
     "check_array",
     "check_steps",
     "element_type",
     "element_type_of",
     "field_element_type",
+    "field_entry",
     "float32_to_bf16",
+    "from_bundle",
     "from_storage",
+    "load",
+    "open_device",
     "parallel_run",
     "parse_boundary",
     "refresh_halo",
@@ -66,4 +84,5 @@ __all__ = [
     "source_index",
     "storage_view",
     "to_storage",
+    "view_entry",
 ]

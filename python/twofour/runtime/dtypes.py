@@ -104,18 +104,20 @@ def check_array(
     shape: Sequence[int] | None = None,
     what: str = "input",
     location: SourceLocation | None = None,
+    array_type: type = np.ndarray,
 ) -> None:
     """Check that `array` can be a field of `element`: any strides, any values (NaN included).
 
-    Raises TwofourError where it is not a NumPy array, its dtype, byte order, rank or shape is
-    another than expected, or it has no elements. `what` names the array in the message.
+    Raises TwofourError where it is not a NumPy array (an `array_type`), its dtype, byte order, rank
+    or shape is another than expected, or it has no elements. `what` names the array in the message.
     """
 
     def fail(expected: str, got: str) -> None:
         raise TwofourError(f"{what}: expected {expected}, got {got}", location)
 
-    if not isinstance(array, np.ndarray):
-        fail("a NumPy array", type(array).__name__)
+    if not isinstance(array, array_type):
+        kind = "NumPy" if array_type is np.ndarray else "CuPy"
+        fail(f"a {kind} array", type(array).__name__)
     if isinstance(array, np.ma.MaskedArray):
         fail("a NumPy array without a mask", "a masked array")
     if not _stores(array.dtype, element):

@@ -12,6 +12,7 @@ import numpy as np
 from twofour.errors import TwofourError
 from twofour.runtime.boundary import AxisBoundary, HaloRefresh
 from twofour.runtime.dtypes import ElementType, check_array, storage_view
+from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.stepping import PROGRESS_INTERVAL, check_steps
 from twofour.runtime.sweeps import Box, around
 
@@ -101,6 +102,8 @@ class FieldStepper:
     axis, from its interior; `boundary` holds one entry an axis. On axes with boundary `fixed` a
     field that is only stored takes its halo from the field whose place its buffer takes, which
     holds the newest values there are.
+
+    Fields are kept in `memory`, and arrays in and out are of its array module.
     """
 
     def __init__(
@@ -109,8 +112,10 @@ class FieldStepper:
         rotation: Sequence[int],
         prepare: Callable[[], Callable[[Sequence], None]],
         boundary: Sequence[AxisBoundary],
+        memory: Memory = HOST,
     ):
         self.fields = tuple(fields)
+        self.memory = memory
         self.rotation = tuple(rotation)
         self._prepare = prepare
         self._refresh = {}
@@ -148,35 +153,48 @@ class FieldStepper:
         program whose results do not become its inputs.
         """
         steps = check_steps(steps)
-        loaded = [field for field in self.fields if field.loaded]
-        if len(inputs) != len(loaded):
-            raise TwofourError(f"expected {len(loaded)} input fields, got {len(inputs)}")
+        loaded = self.loaded(inputs)
         for number, (array, field) in enumerate(zip(inputs, loaded, strict=True)):
-            check_array(array, field.element, shape=field.shape, what=f"input {number}")
+            check_array(
+                array,
+                field.element,
+                shape=field.shape,
+                what=f"input {number}",
+                array_type=self.memory.array_module.ndarray,
+            )
         if steps > 1 and loaded and not self._feeds_back():
             raise TwofourError(
                 f"expected outputs of the type of inputs to run {steps} steps, got a program whose "
                 "results do not become its inputs"
             )
-        arguments = self._start(inputs, loaded, scalars)
-        call = self._prepare()
-        reported = time.monotonic()
-        for done in range(steps):
-            if done:
-                arguments = [arguments[source] for source in self.rotation]
-            for position, refresh in self._refresh.items():
-                if self._field(position).loaded:
-                    refresh(arguments[position])
-            for position, heir, boxes in self._inherited:
-                for box in boxes:
-                    arguments[position][box] = arguments[heir][box]
-            call(arguments)
+        run = _Run(self, self._start(inputs, loaded, scalars), self._prepare())
+        done, reported = 0, time.monotonic()
+        while done < steps:
+            done += run.advance(steps - done)
             if progress is not None and time.monotonic() - reported >= PROGRESS_INTERVAL:
-                progress(done + 1, steps)
+                self.memory.synchronize()
+                progress(done, steps)
                 reported = time.monotonic()
         if progress is not None:
+            self.memory.synchronize()
             progress(steps, steps)
-        return self._results(arguments, inputs, loaded, steps)
+        return self._results(run.arguments, inputs, loaded, steps)
+
+    def loaded(self, inputs: Sequence) -> list[FieldSpec]:
+        """The loaded fields; raises TwofourError where there are not as many inputs."""
+        loaded = [field for field in self.fields if field.loaded]
+        if len(inputs) != len(loaded):
+            raise TwofourError(f"expected {len(loaded)} input fields, got {len(inputs)}")
+        return loaded
+
+    def refresh_halos(self, arguments: Sequence) -> None:
+        """Refill the halos that the next call reads, and those that its results take over."""
+        for position, refresh in self._refresh.items():
+            if self._field(position).loaded:
+                refresh(arguments[position])
+        for position, heir, boxes in self._inherited:
+            for box in boxes:
+                arguments[position][box] = arguments[heir][box]
 
     def _feeds_back(self) -> bool:
         moved = any(source != i for i, source in enumerate(self.rotation))
@@ -189,15 +207,15 @@ class FieldStepper:
         """The first arguments: private buffers for fields, then numbers where they stand."""
         arguments: list = [None] * len(self.rotation)
         for array, field in zip(inputs, loaded, strict=True):
-            stored = storage_view(np.ascontiguousarray(array), field.element)
-            arguments[field.position] = np.array(stored, order="C", subok=False)
+            values = self.memory.array_module.ascontiguousarray(array)
+            arguments[field.position] = self.memory.array(storage_view(values, field.element))
         for field in self.fields:
             if not field.loaded:
                 heir = arguments[self.rotation.index(field.position)]
                 arguments[field.position] = (
-                    heir.copy()
+                    self.memory.array(heir)
                     if heir is not None
-                    else np.zeros(field.shape, field.element.storage)
+                    else self.memory.zeros(field.shape, field.element.storage)
                 )
         numbers = iter(scalars)
         return [next(numbers) if argument is None else argument for argument in arguments]
@@ -206,10 +224,76 @@ class FieldStepper:
         results = []
         for field in self.fields:
             if field.stored:
-                array = arguments[field.position]
+                buffer = arguments[field.position]
                 if steps and field.position in self._refresh:
-                    self._refresh[field.position](array)
+                    self._refresh[field.position](buffer)
+                array = self.memory.result(buffer)
                 like = next((a for a, f in zip(inputs, loaded, strict=True)
                              if f.element == field.element), None)  # fmt: skip
                 results.append(array if like is None else array.view(like.dtype))
         return results
+
+
+# As many calls are recorded at once as bring all fields back to their places, at least so many
+# that starting them costs little beside running them.
+RECORDED_CALLS = 32
+
+
+class _Run:
+    """The arguments now, and the calls on them, one by one or recorded."""
+
+    def __init__(self, stepper: FieldStepper, arguments: list, call: Callable[[Sequence], None]):
+        self._stepper, self._call = stepper, call
+        self.arguments = arguments
+        self._period = _period(stepper.rotation)
+        self._done = 0
+        self._recorded: Callable[[], None] | None = None
+        self._tried = False
+
+    def advance(self, left: int) -> int:
+        """Call the program once or, on a device, several times; returns how often."""
+        if self._done:
+            self._rotate()
+        count = self._period * max(1, RECORDED_CALLS // self._period)
+        # A recording needs kernels that have run before: it must not load or compile any.
+        if left >= count and self._done >= self._period:
+            if not self._tried:
+                self._recorded = self._stepper.memory.record(lambda: self._calls(count))
+                self._tried = True
+            if self._recorded is not None:
+                self._recorded()
+                # The last of those calls leaves the arguments one rotation short of the period.
+                self._rotate_back()
+                return count
+        self._once()
+        self._done += 1
+        return 1
+
+    def _once(self) -> None:
+        self._stepper.refresh_halos(self.arguments)
+        self._call(self.arguments)
+
+    def _calls(self, count: int) -> None:
+        for _ in range(count):
+            self._once()
+            self._rotate()
+
+    def _rotate(self) -> None:
+        self.arguments = [self.arguments[source] for source in self._stepper.rotation]
+
+    def _rotate_back(self) -> None:
+        before = list(self.arguments)
+        for place, source in enumerate(self._stepper.rotation):
+            before[source] = self.arguments[place]
+        self.arguments = before
+
+
+def _period(rotation: Sequence[int]) -> int:
+    """After how many calls all arguments are back in their places."""
+    lengths = []
+    for start in range(len(rotation)):
+        length, place = 1, rotation[start]
+        while place != start:
+            length, place = length + 1, rotation[place]
+        lengths.append(length)
+    return math.lcm(*lengths)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from twofour.runtime.native import BoundKernel, NativeKernel
+from twofour.runtime.memory import HOST, Memory
+from twofour.runtime.native import BoundKernel
 from twofour.runtime.threads import parallel_run
 
 
@@ -23,11 +24,16 @@ class View:
 
 @dataclass(frozen=True)
 class Launch:
-    """One sweep over the whole of its output views."""
+    """One sweep over the whole of its output views.
 
-    kernel: NativeKernel
+    `kernel` has `bind(views_in, views_out)`; where it takes numbers, `scalars` are the positions of
+    those among the arguments, and they follow the views.
+    """
+
+    kernel: object
     inputs: tuple[View, ...]
     outputs: tuple[View, ...]
+    scalars: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,7 @@ class Plan:
     launches: tuple[Launch, ...]
     workspaces: tuple[tuple[tuple[int, ...], np.dtype], ...]
     threads: int
+    memory: Memory = HOST
 
     def prepare(self) -> "PreparedPlan":
         """The plan with buffers of its own, for the calls of one run."""
@@ -48,12 +55,12 @@ class PreparedPlan:
 
     def __init__(self, plan: Plan):
         self._plan = plan
-        self._workspaces = [np.empty(shape, dtype) for shape, dtype in plan.workspaces]
+        self._workspaces = [plan.memory.empty(*kind) for kind in plan.workspaces]
         # Bound kernels keep their buffers alive, so the identities in a key stay unique.
         self._bound: dict[tuple[int, ...], list[tuple[BoundKernel, int, int]]] = {}
 
     def __call__(self, arguments: Sequence[np.ndarray]) -> None:
-        """Run every sweep, in order, on these argument buffers (written in place)."""
+        """Run every sweep, in order, on these arguments (buffers are written in place)."""
         key = tuple(map(id, arguments))
         if key not in self._bound:
             self._bound[key] = self._bind([*arguments, *self._workspaces])
@@ -64,6 +71,8 @@ class PreparedPlan:
         calls = []
         for launch in self._plan.launches:
             outputs = [view.of(buffers) for view in launch.outputs]
-            bound = launch.kernel.bind([view.of(buffers) for view in launch.inputs], outputs)
+            inputs = [view.of(buffers) for view in launch.inputs]
+            numbers = [[buffers[position] for position in launch.scalars]] if launch.scalars else []
+            bound = launch.kernel.bind(inputs, outputs, *numbers)
             calls.append((bound, outputs[0].shape[0], outputs[0].size))
         return calls

@@ -10,6 +10,7 @@ import numpy as np
 from twofour.errors import TwofourError
 from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.dtypes import ElementType, check_array, storage_view
+from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.sweeps import (
     Box,
     FusedSweep,
@@ -54,7 +55,14 @@ class LinearStepper:
     each step and once more in the result, except on `fixed` axes, where it keeps its values.
 
     `threads` is as for resolve_threads. Raises TwofourError for a wrong number of threads.
+
+    Steppers for other memory than the process's own give `memory`, `edges` and `granule` (see
+    fused_sweep) and override `_start`.
     """
+
+    memory: Memory = HOST
+    edges: LinearKernel | None = None
+    granule = 1
 
     def __init__(
         self,
@@ -81,7 +89,7 @@ class LinearStepper:
             )
             if fused.steps < 2 or reach.max() > 0:
                 raise ValueError("expected a fused kernel of at least two of the single steps")
-        self._plans: dict[tuple[int, ...], _Plan | None] = {}
+        self._plans: dict[tuple[int, ...], LinearPlan | None] = {}
 
     def advance(
         self,
@@ -96,27 +104,36 @@ class LinearStepper:
         TwofourError for an unfit array (also: an explicit interior that does not leave the
         stencil's reach), or a number of steps that is not an integer >= 0.
         """
-        check_array(u, self.element, rank=self.rank)
+        module = self.memory.array_module
+        check_array(u, self.element, rank=self.rank, array_type=module.ndarray)
         steps = check_steps(steps)
         if u.shape not in self._plans:
             self._plans[u.shape] = self._plan(u.shape)
         plan = self._plans[u.shape]
         if plan is None or steps == 0:
-            return np.array(u, order="C", subok=False)
-        values = np.require(storage_view(np.asarray(u), self.element), requirements=["C", "A"])
-        state = _State(plan, values, steps)
+            return module.array(u, order="C", subok=False)
+        state = self._start(plan, u, steps)
         done, reported = 0, time.monotonic()
         while done < steps:
             fused = plan.fused is not None and steps - done >= plan.fused.steps
-            done += state.advance(plan.fused if fused else plan.single)
+            done += state.advance(plan.fused if fused else plan.single, steps - done)
             if progress is not None and time.monotonic() - reported >= PROGRESS_INTERVAL:
                 progress(done, steps)
                 reported = time.monotonic()
         if progress is not None:
             progress(steps, steps)
-        return state.result().view(u.dtype)
+        return self._finish(plan, state).view(u.dtype)
 
-    def _plan(self, shape: tuple[int, ...]) -> "_Plan | None":
+    def _start(self, plan: "LinearPlan", u: np.ndarray, steps: int) -> "_State":
+        """What advances the values of `u` sweep by sweep."""
+        values = np.require(storage_view(np.asarray(u), self.element), requirements=["C", "A"])
+        return _State(plan, values, steps)
+
+    def _finish(self, plan: "LinearPlan", state: "_State") -> np.ndarray:
+        """The values after the last sweep, as an array of the caller's shape."""
+        return state.result()
+
+    def _plan(self, shape: tuple[int, ...]) -> "LinearPlan | None":
         """Return the plan for arrays of `shape`, None where there is nothing to update."""
         below, above = halo_reach(self.single.reach_lo), halo_reach(self.single.reach_hi)
         array = Box((0,) * self.rank, shape)
@@ -155,7 +172,7 @@ class LinearStepper:
                     f"got {lower} and {extent - upper}"
                 )
 
-    def _padded_plan(self, array: Box, interior: Box, fused: LinearKernel | None) -> "_Plan":
+    def _padded_plan(self, array: Box, interior: Box, fused: LinearKernel | None) -> "LinearPlan":
         """Return the plan in buffers that have the halo which the array lacks."""
         kernels = [self.single] if fused is None else [self.single, fused]
         below, above = [], []
@@ -170,11 +187,19 @@ class LinearStepper:
         single = SingleSweep(
             self.single, buffer.shape, interior, self.boundary, self.element, self.threads
         )
-        sweep = fused and fused_sweep(single, fused, self.boundary, self.element)
-        return _Plan(single, sweep, buffer.shape, crop, self.interior is not None)
+        sweep = fused and fused_sweep(
+            single,
+            fused,
+            self.boundary,
+            self.element,
+            edges=self.edges,
+            granule=self.granule,
+            memory=self.memory,
+        )
+        return LinearPlan(single, sweep, buffer.shape, crop, self.interior is not None)
 
 
-class _Plan:
+class LinearPlan:
     """What is prepared once for all arrays of one shape."""
 
     def __init__(
@@ -211,7 +236,7 @@ def _row_bytes(length: int) -> int:
 class _State:
     """The field's values now, in one of two buffers, and the sweeps bound to them."""
 
-    def __init__(self, plan: _Plan, values: np.ndarray, steps: int):
+    def __init__(self, plan: LinearPlan, values: np.ndarray, steps: int):
         self._plan = plan
         self._bound = {}
         self._current = values
@@ -237,8 +262,8 @@ class _State:
         row = _row_bytes(shape[-1] * dtype.itemsize) // dtype.itemsize
         return np.empty((*shape[:-1], row), dtype)[..., : shape[-1]]
 
-    def advance(self, sweep: SingleSweep | FusedSweep) -> int:
-        """Run one sweep, exchange the buffers and return how many steps that were."""
+    def advance(self, sweep: SingleSweep | FusedSweep, left: int) -> int:
+        """Run one sweep, exchange the buffers and return how many of the steps left that were."""
         if self._next is None:
             self._next = self._new_buffer()
         key = (sweep, id(self._next))

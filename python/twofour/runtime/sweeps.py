@@ -12,6 +12,10 @@ around it are halo. A single sweep writes the interior. A fused sweep advances T
   reach_hi) thick at first and lose one reach a step on the side where they were cut.
 
 Hence fusion is exact at every boundary; only rounding differs from single steps.
+
+Where a kernel asks for aligned rows, the rims on the last axis are widened to a multiple of
+`granule` points, so that the fused kernel's region begins as aligned as the interior; the regions
+of slabs are not aligned, and kernels for them must not ask for it.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,6 +25,7 @@ import numpy as np
 
 from twofour.runtime.boundary import AxisBoundary, HaloRefresh
 from twofour.runtime.dtypes import ElementType
+from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.threads import parallel_run
 
 
@@ -161,22 +166,24 @@ class FusedSweep:
 class Slab:
     """The points along one non-periodic end of one axis, swept by single steps.
 
-    `levels[k]` is the box written by step k + 1, the last one being the rim itself; `storage` is
-    the part of the buffers that the intermediate steps are kept in. Its interior along the axis
-    ends at the cut, where there is no halo to refresh.
+    `kernel` advances one step. `levels[k]` is the box written by step k + 1, the last one being the
+    rim itself; `storage` is the part of the buffers that the intermediate steps are kept in. Its
+    interior along the axis ends at the cut, where there is no halo to refresh.
     """
 
-    single: SingleSweep
+    kernel: LinearKernel
+    threads: int
+    memory: Memory
     levels: tuple[Box, ...]
     storage: Box
     refresh: HaloRefresh
 
     def bind(self, source: np.ndarray, target: np.ndarray) -> list[Sweep]:
         """Return the callables that advance the slab from `source` into its rim in `target`."""
-        kernel, threads = self.single.kernel, self.single.threads
+        kernel, threads = self.kernel, self.threads
         origin = self.storage.lower
         # Both start as copies for the sake of the cells that no step writes: fixed rims.
-        scratch = [source[self.storage.slices].copy() for _ in self.levels[:2]]
+        scratch = [self.memory.array(source[self.storage.slices]) for _ in self.levels[:2]]
         first, last = self.levels[0], self.levels[-1]
         sweeps = [
             bind_region(kernel, source, first, scratch[0], first.relative_to(origin), threads)
@@ -199,8 +206,15 @@ def fused_sweep(
     fused: LinearKernel,
     boundary: tuple[AxisBoundary, ...],
     element: ElementType,
+    *,
+    edges: LinearKernel | None = None,
+    granule: int = 1,
+    memory: Memory = HOST,
 ) -> FusedSweep | None:
-    """Return the fused sweep, or None where the domain is too small for the slabs of an axis."""
+    """Return the fused sweep, or None where the domain is too small for the slabs of an axis.
+
+    `edges` sweeps the slabs (the kernel of `single` where it is None), kept in `memory`.
+    """
     interior = single.interior
     steps = fused.steps
     below = halo_reach(single.kernel.reach_lo)
@@ -214,25 +228,24 @@ def fused_sweep(
         if entry.mode == "periodic":
             continue
         lo, hi = below[axis], above[axis]
-        thickness = (steps - 1) * (lo + hi)
-        if upper - lower < 2 * thickness:
+        rim_lo, rim_hi = (steps - 1) * lo, (steps - 1) * hi
+        if axis == len(boundary) - 1:
+            rim_lo = -(-rim_lo // granule) * granule
+        if upper - lower < rim_lo + (steps - 1) * lo + 2 * rim_hi:
             return None
-        deep = deep.with_axis(axis, lower + (steps - 1) * lo, upper - (steps - 1) * hi)
+        deep = deep.with_axis(axis, lower + rim_lo, upper - rim_hi)
         ends = []
         if lo:
-            levels = [
-                (lower, lower + (steps - 1) * lo + (steps - k) * hi) for k in range(1, steps + 1)
-            ]
-            ends.append((levels, lower - lo, lower + thickness))
+            levels = [(lower, lower + rim_lo + (steps - k) * hi) for k in range(1, steps + 1)]
+            ends.append((levels, lower - lo, levels[0][1]))
         if hi:
-            levels = [
-                (upper - (steps - 1) * hi - (steps - k) * lo, upper) for k in range(1, steps + 1)
-            ]
-            ends.append((levels, upper - thickness, upper + hi))
+            levels = [(upper - rim_hi - (steps - k) * lo, upper) for k in range(1, steps + 1)]
+            ends.append((levels, levels[0][0], upper + hi))
         for levels, begin, end in ends:
             storage = with_halo.with_axis(axis, begin, end)
             inside = interior.with_axis(axis, *levels[0]).relative_to(storage.lower)
             refresh = HaloRefresh(storage.shape, (inside.lower, inside.upper), boundary, element)
             boxes = tuple(interior.with_axis(axis, *level) for level in levels)
-            slabs.append(Slab(single, boxes, storage, refresh))
+            kernel = edges or single.kernel
+            slabs.append(Slab(kernel, single.threads, memory, boxes, storage, refresh))
     return None if deep.empty else FusedSweep(single, fused, deep, slabs)

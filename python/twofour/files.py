@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Output files of the command line: checked before the work begins, written when it has ended."""
+"""Output files: checked before the work begins, written when it has ended."""
 
 import io
 import os

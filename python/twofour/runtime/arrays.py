@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Arrays of callers: what kernels take, and results of the same kind and in the same place.
+
+NumPy arrays, CuPy arrays, and whatever speaks DLPack or `__cuda_array_interface__` (PyTorch, JAX,
+...) come in without a copy where they already lie in the memory that kernels work on. Libraries are
+found through the arrays themselves; none is imported.
+
+NumPy has no bfloat16: such arrays pass as 16-bit integers, on the way in and on the way out.
+"""
+
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+
+from twofour.errors import TwofourError
+from twofour.runtime.dtypes import ElementType, check_array, storage_view
+from twofour.runtime.memory import HOST, Memory
+
+# Device types of DLPack: memory of the process (pinned or not), and memory of a CUDA device.
+_DLPACK_HOST = (1, 3)
+_DLPACK_CUDA = (2, 13)
+
+
+def take(
+    array: object,
+    element: ElementType,
+    memory: Memory = HOST,
+    rank: int | None = None,
+    shape: Sequence[int] | None = None,
+    what: str = "input",
+):
+    """Return `array` as one of the memory's array module, on its device, with `element`'s storage.
+
+    NumPy arrays for the host and CuPy arrays for a GPU are returned as they are. Raises
+    TwofourError for anything that is no such array, for a place that the memory cannot read, and as
+    `check_array` does.
+    """
+    module = memory.array_module
+    if isinstance(array, np.ndarray):
+        check_array(array, element, rank, shape, what)
+        return array if module is np else module.asarray(storage_view(array, element))
+    device = _cuda_device(array, what)
+    if device is None:
+        values = _imported(array, np, what)
+        check_array(values, element, rank, shape, what)
+        return values if module is np else module.asarray(values)
+    if module is np:
+        raise TwofourError(
+            f"{what}: expected an array in host memory for {memory.name}, got one of "
+            f"{_kind(array)} on CUDA device {device}"
+        )
+    if device != memory.index:
+        raise TwofourError(
+            f"{what}: expected an array on CUDA device {memory.index}, got one on device {device}"
+        )
+    values = array if isinstance(array, module.ndarray) else _imported(array, module, what)
+    check_array(values, element, rank, shape, what, array_type=module.ndarray)
+    return values
+
+
+def give(result, like: object, memory: Memory = HOST):
+    """Return `result`, an array of the memory's module, as one of the kind and place of `like`.
+
+    `like` is an array that `take` has taken. Where its library has no `from_dlpack`, the result
+    stays an array of NumPy or CuPy.
+    """
+    module = memory.array_module
+    if isinstance(like, module.ndarray):
+        return result
+    if module is not np and (isinstance(like, np.ndarray) or _cuda_device(like, "input") is None):
+        result = module.asnumpy(result)
+    as_bf16 = _is_bf16(like) and result.dtype == np.uint16
+    if isinstance(like, np.ndarray):
+        return result.view(like.dtype) if as_bf16 else result
+    namespace = _namespace(like)
+    if not hasattr(namespace, "from_dlpack"):
+        return result
+    if as_bf16:
+        return namespace.from_dlpack(result.view(np.int16)).view(namespace.bfloat16)
+    return namespace.from_dlpack(result)
+
+
+def _cuda_device(array: object, what: str) -> int | None:
+    """The CUDA device that an array lies on, None for host memory.
+
+    Raises TwofourError for what is no array.
+    """
+    if hasattr(array, "__dlpack__") and hasattr(array, "__dlpack_device__"):
+        kind, number = array.__dlpack_device__()
+        if kind in _DLPACK_HOST:
+            return None
+        if kind in _DLPACK_CUDA:
+            return int(number)
+        raise TwofourError(
+            f"{what}: expected an array in host memory or on a CUDA device, got DLPack device type "
+            f"{int(kind)}"
+        )
+    if hasattr(array, "__cuda_array_interface__"):
+        # The interface does not say which device; CuPy asks the driver about the address.
+        module = sys.modules.get("cupy")
+        return int(module.asarray(array).device.id) if module is not None else 0
+    raise TwofourError(f"{what}: expected a NumPy array, got {type(array).__name__}")
+
+
+def _imported(array: object, module, what: str):
+    """The array as one of NumPy or CuPy, over the same memory."""
+    try:
+        if not hasattr(array, "__dlpack__"):
+            return module.asarray(array)
+        if _is_bf16(array):
+            bits = array.view(_namespace(array).int16)
+            return module.from_dlpack(bits).view(np.uint16)
+        return module.from_dlpack(array)
+    except Exception as failure:
+        # Libraries refuse in many ways: for gradients, layouts, dtypes, devices.
+        lines = str(failure).strip().splitlines() or [type(failure).__name__]
+        raise TwofourError(
+            f"{what}: expected an array that DLPack can pass on, got: {lines[0]}"
+        ) from None
+
+
+def _is_bf16(array: object) -> bool:
+    return str(getattr(array, "dtype", "")).rpartition(".")[2] == "bfloat16"
+
+
+def _namespace(array: object):
+    """The module of functions for an array: its own word for it, or the package of its type."""
+    if hasattr(array, "__array_namespace__"):
+        return array.__array_namespace__()
+    return sys.modules.get(type(array).__module__.partition(".")[0])
+
+
+def _kind(array: object) -> str:
+    return f"{type(array).__module__.partition('.')[0]}.{type(array).__name__}"

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Calls of steppers on callers' arrays: taken in, advanced, and given back as the same kind."""
+
+from collections.abc import Callable, Sequence
+
+from twofour.runtime.arrays import give, take
+from twofour.runtime.fields import FieldStepper
+from twofour.runtime.stepping import LinearStepper
+
+Report = Callable[[int, int], None]
+
+
+def advance_array(
+    stepper: LinearStepper,
+    u: object,
+    steps: int,
+    progress: Report | None = None,
+    shape: Sequence[int] | None = None,
+    what: str = "input",
+):
+    """Return `u`, an array of any kind, after `steps` steps, as a new one of its kind and place.
+
+    With `shape`, arrays of another one are refused; `what` names the array in messages.
+    """
+    memory = stepper.memory
+    with memory.active():
+        values = take(u, stepper.element, memory, stepper.rank, shape, what)
+        return give(stepper.advance(values, steps, progress), u, memory)
+
+
+def advance_fields(
+    stepper: FieldStepper,
+    inputs: Sequence,
+    steps: int,
+    scalars: Sequence[float | int] = (),
+    progress: Report | None = None,
+) -> list:
+    """Return the stored fields after `steps` calls, from arrays of any kind for the loaded ones.
+
+    A result is of the kind of the first input of its element type, or of the first input.
+    """
+    memory = stepper.memory
+    loaded = stepper.loaded(inputs)
+    with memory.active():
+        taken = [
+            take(array, field.element, memory, shape=field.shape, what=f"input {number}")
+            for number, (array, field) in enumerate(zip(inputs, loaded, strict=True))
+        ]
+        results = stepper.advance(taken, steps, scalars, progress)
+        if not inputs:
+            return results
+        kind = dict(reversed([(f.element, array) for array, f in zip(inputs, loaded, strict=True)]))
+        stored = [field for field in stepper.fields if field.stored]
+        return [
+            give(result, kind.get(field.element, inputs[0]), memory)
+            for result, field in zip(results, stored, strict=True)
+        ]

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""CUDA devices through CuPy, which is imported when the first of them is opened."""
+
+import re
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from types import ModuleType
+
+from twofour.errors import TwofourError
+from twofour.runtime.bundle import Bundle
+from twofour.runtime.device import DeviceKernel, check_chip
+from twofour.runtime.launching import LaunchShape
+from twofour.runtime.manifest import KernelSpec
+
+# Dynamic shared memory that kernels may have without asking for more.
+PLAIN_SHARED_BYTES = 48 * 1024
+# CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+_MAX_DYNAMIC_SHARED = 8
+
+
+class CudaDevice:
+    """The CUDA device of number `index`. Work goes to CuPy's current stream.
+
+    Raises TwofourError where there is no CuPy, no driver or no such device.
+    """
+
+    def __init__(self, index: int = 0):
+        self.array_module = _import_cupy()
+        self._cuda = self.array_module.cuda
+        self.index = index
+        self._check_present()
+        with self.active():
+            device = self._cuda.Device(index)
+            self.capability = int(device.compute_capability)
+            name = self._cuda.runtime.getDeviceProperties(index)["name"]
+            self.name = name.decode() if isinstance(name, bytes) else str(name)
+
+    def _check_present(self) -> None:
+        runtime = self._cuda.runtime
+        try:
+            count = runtime.getDeviceCount()
+        except runtime.CUDARuntimeError as error:
+            raise TwofourError(
+                f"expected a CUDA driver and device, got: {_reason(error)}"
+            ) from None
+        if self.index >= count:
+            raise TwofourError(f"expected a CUDA device {self.index}, got {count} devices")
+
+    def active(self) -> AbstractContextManager:
+        """A context in which CuPy's arrays and launches are of this device."""
+        return self._cuda.Device(self.index)
+
+    @property
+    def stream(self) -> int:
+        return self._cuda.get_current_stream().ptr
+
+    # CuPy's allocations begin at multiples of 512 bytes.
+    def empty(self, shape: Sequence[int], dtype):
+        return self.array_module.empty(shape, dtype)
+
+    def zeros(self, shape: Sequence[int], dtype):
+        return self.array_module.zeros(shape, dtype)
+
+    def array(self, values):
+        return self.array_module.array(values, order="C")
+
+    def result(self, buffer):
+        return buffer
+
+    def address(self, array) -> int:
+        return array.data.ptr
+
+    def synchronize(self) -> None:
+        self._cuda.get_current_stream().synchronize()
+
+    def record(self, calls: Callable[[], None]) -> Callable[[], None] | None:
+        """A CUDA graph of these calls, launched on the current stream; None where CUDA cannot."""
+        # The legacy default stream, the usual current one, cannot be captured.
+        stream = self._cuda.Stream(non_blocking=True)
+        try:
+            with stream:
+                stream.begin_capture()
+                try:
+                    calls()
+                finally:
+                    graph = stream.end_capture()
+        except RuntimeError:
+            return None
+        return graph.launch
+
+    def load(self, bundle: Bundle) -> dict[str, DeviceKernel]:
+        """Load the bundle's cubin where it was made for this very chip, else its PTX.
+
+        Raises TwofourError where the chip or the driver is too old for it.
+        """
+        check_chip(bundle.target, self.capability, self.name)
+        exact = bundle.target.rstrip("abcdefghijklmnopqrstuvwxyz") == f"sm_{self.capability}"
+        cubin = bundle.cubin if exact else None
+        driver = self._cuda.driver
+        with self.active():
+            module = self._cuda.Module()
+            try:
+                module.load(cubin or bundle.ptx.encode())
+                return {
+                    spec.name: DeviceKernel(self, spec, self._function(module, spec))
+                    for spec in bundle.kernels.values()
+                }
+            except driver.CUDADriverError as error:
+                raise TwofourError(
+                    f"expected a driver that takes {_form(bundle, cubin)}, got CUDA "
+                    f"{_version(self._cuda.runtime.driverGetVersion())}: {_reason(error)}"
+                ) from None
+
+    def _function(self, module, spec: KernelSpec):
+        function = module.get_function(spec.name)
+        if spec.shared_bytes > PLAIN_SHARED_BYTES:
+            most = self._cuda.Device(self.index).attributes["MaxSharedMemoryPerBlockOptin"]
+            if spec.shared_bytes > most:
+                raise TwofourError(
+                    f"expected a device with {spec.shared_bytes} bytes of shared memory a block "
+                    f"for kernel {spec.name}, got {most} ({self.name})"
+                )
+            self._cuda.driver.funcSetAttribute(function.ptr, _MAX_DYNAMIC_SHARED, spec.shared_bytes)
+        return function
+
+    def launch(self, code, shape: LaunchShape, parameters: Sequence) -> None:
+        code((shape.blocks, 1, 1), (shape.threads, 1, 1), parameters, shape.shared_bytes)
+
+
+def _import_cupy() -> ModuleType:
+    try:
+        import cupy
+    except Exception as error:
+        # Besides ImportError, CuPy raises what the libraries that it looks for raise.
+        raise TwofourError(
+            f"expected CuPy to run on a GPU (pip install 'twofour[gpu]'), got: {_reason(error)}"
+        ) from None
+    return cupy
+
+
+def _form(bundle: Bundle, cubin: bytes | None) -> str:
+    if cubin is not None:
+        return f"a cubin for {bundle.target}"
+    version = re.search(r"^\s*\.version\s+(\S+)", bundle.ptx, re.MULTILINE)
+    return f"PTX {version[1] if version else 'without a version'} for {bundle.target}"
+
+
+def _version(number: int) -> str:
+    return f"{number // 1000}.{number % 1000 // 10}"
+
+
+def _reason(error: Exception) -> str:
+    """What an exception says, in one line."""
+    return " ".join(str(error).split()) or type(error).__name__

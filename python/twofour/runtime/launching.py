@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Launching kernels of a bundle: the grid, the arguments, and what views have to be like.
+
+Parameters are the input views, then numbers, then the output views. A view is MLIR's memref
+descriptor, flattened: address, address, offset (0), sizes, strides in elements, all 64 bits. An
+output view is the region to write, an input view the same region grown by that input's reach.
+Threads count along x only, blocks too; the first axis is the slowest of the blocks.
+
+`alignment` bytes of a kernel: the first element of an output view, the element of an input view
+that its first output point is aligned with (its reach below on the last axis further on), and all
+strides but the last are multiples of it, and memory from the start of each row, rounded down, to
+its end, rounded up, is readable. Views are made by the runtime: where one breaks this, it is a
+ValueError and the runtime's own mistake.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from twofour.runtime.dtypes import float32_to_bf16
+from twofour.runtime.manifest import KernelSpec
+
+# What the driver admits along x.
+MAX_BLOCKS = 2**31 - 1
+
+_SCALAR_STORAGE = {
+    "f16": np.float16,
+    "f32": np.float32,
+    "f64": np.float64,
+    "i1": np.uint8,
+    "i8": np.int8,
+    "i16": np.int16,
+    "i32": np.int32,
+    "i64": np.int64,
+    "index": np.int64,
+}
+
+
+@dataclass(frozen=True)
+class LaunchShape:
+    """The blocks and threads along x, and the dynamic shared memory in bytes, of one launch.
+
+    `points` is the size of its output region.
+    """
+
+    blocks: int
+    threads: int
+    shared_bytes: int
+    points: int
+
+
+def launch_shape(spec: KernelSpec, shape: Sequence[int]) -> LaunchShape | None:
+    """How to launch a kernel on an output view of `shape`; None where there is nothing to write."""
+    covered = (spec.tile[0] * spec.march, *spec.tile[1:])
+    blocks = math.prod(-(-n // c) for n, c in zip(shape, covered, strict=True))
+    if blocks > MAX_BLOCKS:
+        raise ValueError(f"kernel {spec.name}: expected at most {MAX_BLOCKS} blocks, got {blocks}")
+    if not blocks:
+        return None
+    return LaunchShape(blocks, spec.threads, spec.shared_bytes, math.prod(shape))
+
+
+def pack_arguments(
+    spec: KernelSpec,
+    views_in: Sequence,
+    scalars: Sequence[float | int],
+    views_out: Sequence,
+    addresses: Sequence[int],
+    reach_below: int = 0,
+) -> list[np.generic]:
+    """The kernel's parameters as NumPy scalars of their sizes.
+
+    Views are arrays of NumPy or CuPy; `addresses` are those of their first elements, inputs first.
+    `reach_below` is the reach below of the inputs on the last axis, for the check of alignment.
+    Raises ValueError for views that do not fit the kernel.
+    """
+    views = [*views_in, *views_out]
+    if (len(views_in), len(scalars), len(views_out)) != (
+        spec.inputs,
+        len(spec.scalars),
+        spec.outputs,
+    ):
+        raise ValueError(
+            f"kernel {spec.name}: expected {spec.inputs} inputs, {len(spec.scalars)} numbers and "
+            f"{spec.outputs} outputs, got {len(views_in)}, {len(scalars)} and {len(views_out)}"
+        )
+    for view in views_out:
+        if view.ndim != spec.rank or view.shape != views_out[0].shape:
+            raise ValueError(
+                f"kernel {spec.name}: expected outputs of rank {spec.rank} and one shape, got "
+                f"{view.shape}"
+            )
+    words: list[np.generic] = []
+    for number, (view, address) in enumerate(zip(views, addresses, strict=True)):
+        is_input = number < spec.inputs
+        if number == spec.inputs:
+            words += map(_scalar, scalars, spec.scalars)
+        _check_alignment(spec, view, address, reach_below if is_input else 0)
+        words += _descriptor(spec, view, address)
+    return words
+
+
+def _descriptor(spec: KernelSpec, view, address: int) -> list[np.generic]:
+    itemsize = view.dtype.itemsize
+    if address % itemsize or any(stride % itemsize for stride in view.strides):
+        raise ValueError(
+            f"kernel {spec.name}: expected aligned elements, got address {address:#x} and strides "
+            f"{view.strides}"
+        )
+    strides = [stride // itemsize for stride in view.strides]
+    if view.shape[-1] == 1:
+        # The stride of an axis with one element is arbitrary.
+        strides[-1] = 1
+    if strides[-1] != 1:
+        raise ValueError(f"kernel {spec.name}: expected an inner stride of 1, got {strides[-1]}")
+    pointer = np.uint64(address)
+    return [pointer, pointer, *map(np.int64, (0, *view.shape, *strides))]
+
+
+def _check_alignment(spec: KernelSpec, view, address: int, reach_below: int) -> None:
+    region = address + reach_below * view.dtype.itemsize
+    strides = [s for s, n in zip(view.strides[:-1], view.shape[:-1], strict=True) if n > 1]
+    if region % spec.alignment or any(stride % spec.alignment for stride in strides):
+        raise ValueError(
+            f"kernel {spec.name}: expected rows that begin at multiples of {spec.alignment} bytes, "
+            f"got address {region:#x} and strides {view.strides}"
+        )
+
+
+def _scalar(value: float | int, element: str) -> np.generic:
+    if element == "bf16":
+        return np.uint16(float32_to_bf16(np.float32(value)))
+    return _SCALAR_STORAGE[element](value)

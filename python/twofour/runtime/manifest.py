@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a bundle says about its kernels and its program: the parts of its manifest.
+
+A manifest is plain JSON. Readers take manifests that twofour.runtime.manifest_schema has checked.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from twofour.runtime.dtypes import field_element_type
+from twofour.runtime.fields import FieldSpec
+from twofour.runtime.plan import View
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class KernelSpec:
+    """One entry of a bundle's PTX: its parameters and how it is launched.
+
+    It takes `inputs` views, numbers of the types `scalars`, and `outputs` views of `rank` axes. A
+    block of `threads` threads writes `march` tiles of `tile` points along the first axis.
+    `shared_bytes` is its dynamic shared memory; `alignment` (bytes) is asked of views as
+    twofour.runtime.launching says. `resources` holds what ptxas reported, where it was there.
+    """
+
+    name: str
+    rank: int
+    inputs: int
+    outputs: int
+    scalars: tuple[str, ...]
+    threads: int
+    tile: tuple[int, ...]
+    march: int
+    shared_bytes: int
+    alignment: int
+    resources: Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True)
+class LinearProgram:
+    """A program that is one linear step of one field; kernels by their names.
+
+    `fused`, where there is one, advances `fused_steps` steps; `edges` is a kernel of one step for
+    views of any alignment. `reach_lo` and `reach_hi` are as in LinearKernel. `fields` are the
+    fields of a file, None for a stencil whose arrays are the domain.
+    """
+
+    name: str
+    single: str
+    fused: str | None
+    edges: str | None
+    fused_steps: int
+    reach_lo: tuple[int, ...]
+    reach_hi: tuple[int, ...]
+    fields: tuple[FieldSpec, ...] | None
+
+    @property
+    def rank(self) -> int:
+        return len(self.reach_lo)
+
+    @property
+    def boundary_rank(self) -> int:
+        """The number of axes that a boundary has entries for."""
+        return self.rank
+
+
+@dataclass(frozen=True)
+class LaunchSpec:
+    """A launch of `kernel` over views of the program's buffers.
+
+    `scalars` are the positions of the numbers among the program's arguments.
+    """
+
+    kernel: str
+    inputs: tuple[View, ...]
+    scalars: tuple[int, ...]
+    outputs: tuple[View, ...]
+
+
+@dataclass(frozen=True)
+class FieldsProgram:
+    """A program over several fields; its members are those of FieldStepper and Plan.
+
+    `scalars` are the element types of the arguments that are numbers, in order; `workspaces` the
+    (shape, element) of its own buffers. `time_loop` tells whether a call makes steps of its own.
+    """
+
+    name: str
+    fields: tuple[FieldSpec, ...]
+    rotation: tuple[int, ...]
+    scalars: tuple[str, ...]
+    launches: tuple[LaunchSpec, ...]
+    workspaces: tuple[tuple[tuple[int, ...], str], ...]
+    time_loop: bool
+
+    @property
+    def rank(self) -> int:
+        return len(self.fields[0].shape)
+
+    @property
+    def boundary_rank(self) -> int:
+        """The number of axes that a boundary has entries for."""
+        return max(len(field.shape) for field in self.fields)
+
+
+def read_kernels(manifest: dict) -> dict[str, KernelSpec]:
+    """The kernels of a checked manifest by name."""
+    return {
+        name: KernelSpec(
+            name,
+            **{
+                key: tuple(value) if isinstance(value, list) else value
+                for key, value in entry.items()
+                if key in KernelSpec.__dataclass_fields__
+            },
+        )
+        for name, entry in manifest["kernels"].items()
+    }
+
+
+def read_program(manifest: dict) -> LinearProgram | FieldsProgram:
+    """The program of a checked manifest."""
+    program = manifest["program"]
+    if program["kind"] == "linear":
+        return LinearProgram(
+            program["name"],
+            program["single"],
+            program["fused"],
+            program["edges"],
+            program["fused_steps"],
+            tuple(program["reach_lo"]),
+            tuple(program["reach_hi"]),
+            program["fields"] and _fields(program["fields"]),
+        )
+    return FieldsProgram(
+        program["name"],
+        _fields(program["fields"]),
+        tuple(program["rotation"]),
+        tuple(program["scalars"]),
+        tuple(
+            LaunchSpec(
+                launch["kernel"],
+                tuple(map(_view, launch["inputs"])),
+                tuple(launch["scalars"]),
+                tuple(map(_view, launch["outputs"])),
+            )
+            for launch in program["launches"]
+        ),
+        tuple((tuple(shape), element) for shape, element in program["workspaces"]),
+        program["time_loop"],
+    )
+
+
+def _fields(entries: list[dict]) -> tuple[FieldSpec, ...]:
+    return tuple(
+        FieldSpec(
+            entry["position"],
+            field_element_type(entry["element"]),
+            tuple(entry["shape"]),
+            entry["loaded"],
+            entry["stored"],
+            entry["interior"] and tuple(map(tuple, entry["interior"])),
+        )
+        for entry in entries
+    )
+
+
+def _view(entry: dict) -> View:
+    return View(entry["buffer"], tuple(slice(a, b) for a, b in entry["slices"] or ()))
+
+
+def field_entry(field: FieldSpec) -> dict:
+    """A field as a manifest holds it."""
+    return {
+        "position": field.position,
+        "element": field.element.name,
+        "shape": list(field.shape),
+        "loaded": field.loaded,
+        "stored": field.stored,
+        "interior": field.interior and [list(corner) for corner in field.interior],
+    }
+
+
+def view_entry(view: View) -> dict:
+    """A view as a manifest holds it."""
+    return {
+        "buffer": view.buffer,
+        "slices": [[part.start, part.stop] for part in view.slices] or None,
+    }

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The schema of a bundle's manifest: what it must hold, and how its parts fit together."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from twofour.errors import TwofourError
+from twofour.runtime.boundary import parse_boundary
+from twofour.runtime.dtypes import ELEMENT_TYPES
+from twofour.runtime.manifest import FORMAT
+from twofour.runtime.native import MAX_RANK
+
+MAX_THREADS = 1024
+# Buffers of devices begin at multiples of 256 bytes.
+ALIGNMENTS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+SCALARS = ("f16", "bf16", "f32", "f64", "i1", "i8", "i16", "i32", "i64", "index")
+
+# A check raises TwofourError where a value, found at a path of the manifest, does not fit.
+Check = Callable[[object, str], None]
+
+
+def _refuse(expected: str, path: str, value: object) -> None:
+    got = repr(value)
+    got = got if len(got) <= 60 else got[:57] + "..."
+    raise TwofourError(f"manifest: expected {expected} at {path or 'its top'}, got {got}")
+
+
+def _text(value, path):
+    if not isinstance(value, str):
+        _refuse("a text", path, value)
+
+
+def _flag(value, path):
+    if not isinstance(value, bool):
+        _refuse("true or false", path, value)
+
+
+def _integer(low: int, high: int = 2**62) -> Check:
+    def check(value, path):
+        if type(value) is not int or not low <= value <= high:
+            _refuse(f"an integer from {low} to {high}", path, value)
+
+    return check
+
+
+def _one_of(choices: Sequence) -> Check:
+    def check(value, path):
+        if type(value) not in (str, int) or value not in choices:
+            _refuse(f"one of {', '.join(map(str, choices))}", path, value)
+
+    return check
+
+
+def _matching(pattern: str, what: str) -> Check:
+    def check(value, path):
+        if not isinstance(value, str) or not re.fullmatch(pattern, value):
+            _refuse(what, path, value)
+
+    return check
+
+
+def _optional(inner: Check) -> Check:
+    def check(value, path):
+        if value is not None:
+            inner(value, path)
+
+    return check
+
+
+def _list(inner: Check, count: int | None = None) -> Check:
+    def check(value, path):
+        if not isinstance(value, list) or count is not None and len(value) != count:
+            _refuse("a list" if count is None else f"a list of {count}", path, value)
+        for index, item in enumerate(value):
+            inner(item, f"{path}[{index}]")
+
+    return check
+
+
+def _record(**members: Check) -> Check:
+    def check(value, path):
+        if not isinstance(value, dict):
+            _refuse("an object", path, value)
+        for name, inner in members.items():
+            at = f"{path}.{name}" if path else name
+            if name not in value:
+                raise TwofourError(f"manifest: expected a member {at}, got none")
+            inner(value[name], at)
+
+    return check
+
+
+def _map(inner: Check) -> Check:
+    def check(value, path):
+        if not isinstance(value, dict) or not value:
+            _refuse("an object with members", path, value)
+        for name, item in value.items():
+            inner(item, f"{path}.{name}")
+
+    return check
+
+
+_EXTENTS = _list(_integer(1))
+_RESOURCES = _record(registers=_integer(0), spill_bytes=_integer(0), local_bytes=_integer(0))
+_KERNEL = _record(
+    rank=_integer(1, MAX_RANK),
+    inputs=_integer(0),
+    outputs=_integer(1),
+    scalars=_list(_one_of(SCALARS)),
+    threads=_integer(1, MAX_THREADS),
+    tile=_EXTENTS,
+    march=_integer(1),
+    shared_bytes=_integer(0),
+    alignment=_one_of(ALIGNMENTS),
+    resources=_optional(_RESOURCES),
+)
+_ELEMENT = _one_of((*ELEMENT_TYPES, *(s for s in SCALARS if s.startswith("i"))))
+_FIELD = _record(
+    position=_integer(0),
+    element=_ELEMENT,
+    shape=_EXTENTS,
+    loaded=_flag,
+    stored=_flag,
+    interior=_optional(_list(_list(_integer(0)), 2)),
+)
+_VIEW = _record(buffer=_integer(0), slices=_optional(_list(_list(_integer(0), 2))))
+_LAUNCH = _record(
+    kernel=_text, inputs=_list(_VIEW), scalars=_list(_integer(0)), outputs=_list(_VIEW)
+)
+_LINEAR = _record(
+    name=_text,
+    rank=_integer(1, MAX_RANK),
+    single=_text,
+    fused=_optional(_text),
+    edges=_optional(_text),
+    fused_steps=_integer(1),
+    reach_lo=_list(_integer(-(2**31), 2**31)),
+    reach_hi=_list(_integer(-(2**31), 2**31)),
+    fields=_optional(_list(_FIELD)),
+)
+_FIELDS = _record(
+    name=_text,
+    fields=_list(_FIELD),
+    rotation=_list(_integer(0)),
+    scalars=_list(_one_of(SCALARS)),
+    launches=_list(_LAUNCH),
+    workspaces=_list(_list(lambda value, path: None, 2)),
+    time_loop=_flag,
+)
+_MANIFEST = _record(
+    format=_one_of((FORMAT,)),
+    generator=_text,
+    target=_matching("sm_[0-9]{2,3}[a-z]?", "a chip such as sm_90"),
+    element=_ELEMENT,
+    arithmetic=_one_of(("f16", "bf16", "tf32", "f32", "f64")),
+    schedule=_one_of(("sparse", "dense", "simt")),
+    source=_record(name=_text, text=_text),
+    pipeline=_text,
+    boundary=_list(_text),
+    kernels=_map(_KERNEL),
+    program=_record(kind=_one_of(("linear", "fields"))),
+)
+
+
+def check_manifest(manifest: object) -> None:
+    """Raise TwofourError where a manifest lacks something or its parts do not fit together."""
+    _MANIFEST(manifest, "")
+    kernels, program = manifest["kernels"], manifest["program"]
+    for name, kernel in kernels.items():
+        _list(_integer(1), kernel["rank"])(kernel["tile"], f"kernels.{name}.tile")
+    if program["kind"] == "linear":
+        _LINEAR(program, "program")
+        _check_linear(program, kernels, manifest["element"])
+        rank = program["rank"]
+    else:
+        _FIELDS(program, "program")
+        _check_fields(program["fields"])
+        _check_plan(program, kernels)
+        rank = max(len(field["shape"]) for field in program["fields"])
+    try:
+        parse_boundary(manifest["boundary"], rank)
+    except TwofourError as error:
+        raise TwofourError(f"manifest: {error.message} at boundary") from None
+
+
+def _check_linear(program: dict, kernels: dict, element: str) -> None:
+    rank, fused = program["rank"], program["fused"]
+    for member in ("reach_lo", "reach_hi"):
+        _list(_integer(-(2**31)), rank)(program[member], f"program.{member}")
+    for member in ("single", "fused", "edges"):
+        name = program[member]
+        if name is None:
+            continue
+        kernel = kernels.get(name)
+        at = f"program.{member}"
+        if kernel is None:
+            _refuse(f"one of {', '.join(kernels)}", at, name)
+        form = kernel["rank"], kernel["inputs"], kernel["outputs"], len(kernel["scalars"])
+        if form != (rank, 1, 1, 0):
+            _refuse(f"a kernel of rank {rank} with one input, one output and no numbers", at, name)
+    if (fused is None) != (program["fused_steps"] == 1):
+        _refuse("several fused steps with a fused kernel, else 1", "program.fused_steps", fused)
+    if program["fields"] is None:
+        _one_of(tuple(ELEMENT_TYPES))(element, "element")
+        return
+    fields = _check_fields(program["fields"])
+    loaded = [field for field in fields if field["loaded"]]
+    stored = [field for field in fields if field["stored"]]
+    if len(loaded) != 1 or len(stored) != 1:
+        _refuse("one loaded and one stored field", "program.fields", len(fields))
+    field = loaded[0]
+    whole = field["shape"], field["element"], field["interior"]
+    if len(field["shape"]) != rank or field["element"] != element or field["interior"] is None:
+        _refuse(f"a field of rank {rank} of {element} with an interior", "program.fields", whole)
+    if (stored[0]["shape"], stored[0]["element"]) != (field["shape"], element):
+        _refuse("fields of one type", "program.fields", stored[0]["shape"])
+
+
+def _check_fields(fields: list[dict]) -> list[dict]:
+    if not any(field["stored"] for field in fields):
+        _refuse("a stored field", "program.fields", len(fields))
+    for index, field in enumerate(fields):
+        if field["interior"] is not None:
+            at = f"program.fields[{index}].interior"
+            lower, upper = field["interior"]
+            _check_box(list(zip(lower, upper, strict=False)), field["shape"], at)
+            if len(lower) != len(upper):
+                _refuse("two corners of one rank", at, field["interior"])
+    return fields
+
+
+def _check_box(ranges: Sequence[Sequence[int]], shape: Sequence[int], path: str) -> None:
+    inside = all(0 <= a < b <= n for (a, b), n in zip(ranges, shape, strict=False))
+    if len(ranges) != len(shape) or not inside:
+        _refuse(f"a box within {list(shape)}", path, list(map(list, ranges)))
+
+
+def _check_plan(program: dict, kernels: dict) -> None:
+    fields, rotation, count = program["fields"], program["rotation"], len(program["rotation"])
+    positions = [field["position"] for field in fields]
+    if len(set(positions)) != len(fields) or count != len(fields) + len(program["scalars"]):
+        _refuse(f"{count} distinct positions of arguments", "program.fields", positions)
+    if sorted(rotation) != list(range(count)) or max(positions) >= count:
+        _refuse(f"a permutation of {count} arguments", "program.rotation", rotation)
+    buffers = {field["position"]: (field["shape"], field["element"]) for field in fields}
+    for place, source in enumerate(rotation):
+        if buffers.get(place) != buffers.get(source):
+            _refuse("arguments of one type to change places", "program.rotation", [place, source])
+    for number, (shape, element) in enumerate(program["workspaces"]):
+        _EXTENTS(shape, f"program.workspaces[{number}][0]")
+        _ELEMENT(element, f"program.workspaces[{number}][1]")
+        buffers[count + number] = shape, element
+    numbers = {place: i for i, place in enumerate(p for p in range(count) if p not in buffers)}
+    for index, launch in enumerate(program["launches"]):
+        at = f"program.launches[{index}]"
+        kernel = kernels.get(launch["kernel"])
+        if kernel is None:
+            _refuse(f"one of {', '.join(kernels)}", f"{at}.kernel", launch["kernel"])
+        for what in ("inputs", "outputs"):
+            if len(launch[what]) != kernel[what]:
+                _refuse(f"{kernel[what]} views", f"{at}.{what}", launch[what])
+        types = [program["scalars"][numbers[p]] for p in launch["scalars"] if p in numbers]
+        if types != kernel["scalars"] or len(types) != len(launch["scalars"]):
+            _refuse(f"arguments of {kernel['scalars']}", f"{at}.scalars", launch["scalars"])
+        extents = [_view_extents(view, buffers, at) for view in launch["inputs"]]
+        extents = [_view_extents(view, buffers, at) for view in launch["outputs"]]
+        if len(extents[0]) != kernel["rank"]:
+            _refuse(f"views of rank {kernel['rank']}", f"{at}.outputs", launch["outputs"])
+
+
+def _view_extents(view: dict, buffers: dict, path: str) -> list[int]:
+    if view["buffer"] not in buffers:
+        _refuse(f"a buffer of {sorted(buffers)}", path, view["buffer"])
+    shape = buffers[view["buffer"]][0]
+    if view["slices"] is None:
+        return shape
+    _check_box(view["slices"], shape, f"{path}.slices")
+    return [b - a for a, b in view["slices"]]

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Programs from bundles, called like those that were just compiled."""
+
+import os
+from collections.abc import Sequence
+
+from twofour.errors import TwofourError
+from twofour.runtime.boundary import AxisBoundary, parse_boundary
+from twofour.runtime.bundle import Bundle
+from twofour.runtime.calls import Report, advance_array, advance_fields
+from twofour.runtime.device import Device, DeviceKernel, open_device
+from twofour.runtime.device_stepping import DeviceLinearStepper, linear_stepper
+from twofour.runtime.dtypes import ElementType, field_element_type
+from twofour.runtime.fields import FieldSpec, FieldStepper, read_scalars
+from twofour.runtime.manifest import FieldsProgram, LinearProgram
+from twofour.runtime.plan import Launch, Plan
+
+Boundary = str | Sequence[str | AxisBoundary] | None
+
+
+class LoadedProgram:
+    """A bundle's program on a device, which is opened when it is first needed.
+
+    `boundary` is what calls without one use; None is the one that the bundle was made with.
+    """
+
+    def __init__(
+        self, bundle: Bundle, device: Device | str | None = None, boundary: Boundary = None
+    ):
+        self.bundle = bundle
+        self.name, self.rank = bundle.program.name, bundle.program.rank
+        self.element_type: ElementType = field_element_type(bundle.manifest["element"])
+        self.schedule: str = bundle.manifest["schedule"]
+        self.target = bundle.target
+        self._device = device
+        self._kernels: dict[str, DeviceKernel] | None = None
+        given = bundle.manifest["boundary"] if boundary is None else boundary
+        self._boundary = parse_boundary(given, bundle.program.boundary_rank)
+        self._steppers: dict[tuple[AxisBoundary, ...], DeviceLinearStepper | FieldStepper] = {}
+
+    @property
+    def device(self) -> Device:
+        """The device, opened; raises TwofourError where it is not there."""
+        self._device = open_device(self._device, self.target)
+        return self._device
+
+    def kernels(self) -> dict[str, DeviceKernel]:
+        """The kernels, loaded; raises TwofourError where the device cannot run them."""
+        if self._kernels is None:
+            self._kernels = self.device.load(self.bundle)
+        return self._kernels
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the bundle; raises TwofourError where that is not possible."""
+        self.bundle.save(path)
+
+    def stepper(self, boundary: Boundary = None) -> DeviceLinearStepper | FieldStepper:
+        """What advances arrays with this boundary, made once for each."""
+        chosen = self._boundary
+        if boundary is not None:
+            chosen = parse_boundary(boundary, self.bundle.program.boundary_rank)
+        if chosen not in self._steppers:
+            kernels = self.kernels()
+            program = self.bundle.program
+            if isinstance(program, LinearProgram):
+                stepper = linear_stepper(program, kernels, self.device, self.element_type, chosen)
+            else:
+                stepper = field_stepper(program, kernels, self.device, chosen)
+            self._steppers[chosen] = stepper
+        return self._steppers[chosen]
+
+
+class LoadedStencil(LoadedProgram):
+    """A linear stencil, called on arrays that are the domain."""
+
+    def __call__(
+        self, u, steps: int = 1, *, boundary: Boundary = None, progress: Report | None = None
+    ):
+        """Return `u` after `steps` steps: a new array of its kind, place, shape and dtype.
+
+        `u` is an array of NumPy, CuPy or another library that speaks DLPack. Raises TwofourError
+        for one that does not fit, and for what is missing to run it.
+        """
+        return advance_array(self.stepper(boundary), u, steps, progress)
+
+
+class LoadedFieldProgram(LoadedProgram):
+    """A program from a file, called on its input fields (halo included), in order.
+
+    `inputs` and `outputs` describe its fields.
+    """
+
+    def __init__(
+        self, bundle: Bundle, device: Device | str | None = None, boundary: Boundary = None
+    ):
+        super().__init__(bundle, device, boundary)
+        program = bundle.program
+        self.inputs: list[FieldSpec] = [f for f in program.fields if f.loaded]
+        self.outputs: list[FieldSpec] = [f for f in program.fields if f.stored]
+
+    def __call__(
+        self,
+        *inputs,
+        steps: int = 1,
+        scalars: Sequence[float | int | str] = (),
+        boundary: Boundary = None,
+        progress: Report | None = None,
+    ):
+        """Return the stored fields after `steps` calls: one array, or a tuple of several.
+
+        `scalars` are the arguments that are numbers, in order. Raises TwofourError as
+        LoadedStencil does.
+        """
+        program = self.bundle.program
+        if isinstance(program, FieldsProgram):
+            numbers = read_scalars(scalars, program.scalars)
+            results = advance_fields(self.stepper(boundary), inputs, steps, numbers, progress)
+            return results[0] if len(results) == 1 else tuple(results)
+        read_scalars(scalars, ())
+        if len(inputs) != 1:
+            raise TwofourError(f"expected 1 input field, got {len(inputs)}")
+        shape = self.inputs[0].shape
+        return advance_array(self.stepper(boundary), inputs[0], steps, progress, shape, "input 0")
+
+
+def field_stepper(
+    program: FieldsProgram,
+    kernels: dict[str, DeviceKernel],
+    device: Device,
+    boundary: Sequence[AxisBoundary],
+) -> FieldStepper:
+    """The stepper of a bundle's program over several fields."""
+    if program.time_loop and any(entry.mode != "fixed" for entry in boundary):
+        raise TwofourError(
+            "expected boundary 'fixed' for a program with a time loop of its own: halos can be "
+            "refreshed between calls only"
+        )
+    plan = Plan(
+        tuple(
+            Launch(kernels[launch.kernel], launch.inputs, launch.outputs, launch.scalars)
+            for launch in program.launches
+        ),
+        tuple(
+            (shape, field_element_type(element).storage) for shape, element in program.workspaces
+        ),
+        threads=1,
+        memory=device,
+    )
+    return FieldStepper(program.fields, program.rotation, plan.prepare, boundary, device)
+
+
+def from_bundle(
+    bundle: Bundle, device: Device | str | None = None, boundary: Boundary = None
+) -> LoadedStencil | LoadedFieldProgram:
+    """The program of a bundle; its device is opened at the first call."""
+    program = bundle.program
+    kind = LoadedFieldProgram if program.fields is not None else LoadedStencil
+    return kind(bundle, device, boundary)
+
+
+def load(
+    path: str | os.PathLike, device: Device | str | None = None
+) -> LoadedStencil | LoadedFieldProgram:
+    """The program of a bundle file, ready to be called.
+
+    `device` is cuda, cuda:N, or sim, sim:sm_XX for the simulator; None is the first CUDA device.
+    Raises TwofourError for a file that is no intact bundle, and for a device that is not there or
+    cannot run it.
+    """
+    program = from_bundle(Bundle.load(path), device)
+    program.kernels()
+    return program

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The simulated device: kernels run in twofour.sim, on NumPy arrays of its memory."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from twofour import sim
+from twofour.errors import TwofourError
+from twofour.runtime.bundle import Bundle
+from twofour.runtime.device import DeviceKernel, check_chip
+from twofour.runtime.launching import LaunchShape
+
+
+@dataclass
+class KernelProfile:
+    """All launches of one kernel: how many, the points that they wrote, and what they cost."""
+
+    launches: int
+    points: int
+    counters: sim.Counters
+
+
+class SimulatedDevice:
+    """A GPU of the chip `chip` (such as sm_90), executed on the CPU.
+
+    `profiles` sums up all launches by kernel. Raises TwofourError for a chip that the simulator
+    does not know.
+    """
+
+    array_module = np
+
+    def __init__(self, chip: str):
+        self.gpu = sim.Gpu(chip)
+        self.name = f"sim:{chip}"
+        self.chip = chip
+        self.profiles: dict[str, KernelProfile] = {}
+        # Buffers of one call belong together, and end with it.
+        self.stream = object()
+        self._buffers: list[np.ndarray] = []
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """A context for one call: buffers made in it are released at its end."""
+        kept, self._buffers = self._buffers, []
+        self.stream = object()
+        try:
+            yield
+        finally:
+            for buffer in self._buffers:
+                self.gpu.memory.release(buffer)
+            self._buffers = kept
+
+    def empty(self, shape: Sequence[int], dtype) -> np.ndarray:
+        return self._kept(self.gpu.memory.empty(shape, dtype))
+
+    def zeros(self, shape: Sequence[int], dtype) -> np.ndarray:
+        return self._kept(self.gpu.memory.zeros(shape, dtype))
+
+    def array(self, values: np.ndarray) -> np.ndarray:
+        return self._kept(self.gpu.memory.array(values))
+
+    def _kept(self, buffer: np.ndarray) -> np.ndarray:
+        self._buffers.append(buffer)
+        return buffer
+
+    def result(self, buffer: np.ndarray) -> np.ndarray:
+        # What callers keep should not keep simulated memory.
+        return np.array(buffer)
+
+    def record(self, calls: Callable[[], None]) -> None:
+        """Recording would save nothing."""
+        return None
+
+    def synchronize(self) -> None:
+        """Launches have ended when their calls return."""
+
+    def address(self, array: np.ndarray) -> int:
+        return array.__array_interface__["data"][0]
+
+    def load(self, bundle: Bundle) -> dict[str, DeviceKernel]:
+        """Parse the bundle's PTX; raises TwofourError for what the simulator does not know."""
+        check_chip(bundle.target, int(self.chip.removeprefix("sm_").rstrip("af")), self.name)
+        name = f"{bundle.program.name}.ptx"
+        module = sim.parse(bundle.ptx, name=name)
+        missing = sorted(bundle.kernels.keys() - module.kernels.keys())
+        if missing:
+            raise TwofourError(f"expected PTX with an entry {missing[0]}, got none of that name")
+        return {
+            spec.name: DeviceKernel(self, spec, module.kernels[spec.name])
+            for spec in bundle.kernels.values()
+        }
+
+    def launch(self, code: "sim.Kernel", shape: LaunchShape, parameters: Sequence) -> None:
+        done = self.gpu.launch(
+            code,
+            grid=(shape.blocks, 1, 1),
+            block=(shape.threads, 1, 1),
+            arguments=list(parameters),
+            shared_bytes=shape.shared_bytes,
+        )
+        profile = self.profiles.get(code.name)
+        if profile is None:
+            self.profiles[code.name] = KernelProfile(1, shape.points, done.counters)
+        else:
+            profile.launches += 1
+            profile.points += shape.points
+            profile.counters += done.counters
