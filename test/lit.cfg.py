@@ -14,7 +14,7 @@ import lit.formats
 config.name = "twofour"
 config.test_format = lit.formats.ShTest()
 config.suffixes = [".mlir"]
-config.excludes = ["Inputs", "execution", "python"]
+config.excludes = ["Inputs", "execution", "python", "sim"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(os.path.dirname(config.test_source_root), "build", "lit")
 

@@ -5,7 +5,7 @@ Temps are turned into memrefs by `builtin.unrealized_conversion_cast`, as partia
 `stencil-bufferize` resolves these casts, together with loads and stores.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from twofour.dialects.stencil.box import Box
@@ -77,12 +77,19 @@ def kernel_name(op) -> str:
     function = enclosing_function(op)
     module = function.operation.parent
     taken = {
-        other.attributes["sym_name"].value
+        symbol.attributes["sym_name"].value
         for other in module.regions[0].blocks[0].operations
-        if "sym_name" in other.attributes
+        for symbol in (other, *_kernels_of(other))
+        if "sym_name" in symbol.attributes
     }
     prefix = f"{function.attributes['sym_name'].value}_kernel"
     return next(f"{prefix}{n}" for n in range(len(taken) + 1) if f"{prefix}{n}" not in taken)
+
+
+def _kernels_of(op) -> list:
+    if op.operation.name != "gpu.module":
+        return []
+    return list(op.regions[0].blocks[0].operations)
 
 
 def module_end(op) -> ir.InsertionPoint:
@@ -107,12 +114,13 @@ def replace_by_sweep(
     inputs: Sequence[SweepInput],
     scalars: Sequence[ir.Value] = (),
     element: ir.Type | None = None,
+    call: Callable[[str, list[ir.Value], Box], None] | None = None,
 ) -> None:
     """Call `kernel` for the results of `op`, and erase `op`.
 
-    The kernel's arguments are a view of each input, the scalars, a view of each result, and the
-    whole range of the outermost axis. `element` is the type of the results in memory where it is
-    not that of the temps.
+    The kernel's arguments are a view of each input, the scalars, and a view of each result;
+    `call(kernel, arguments, domain)` emits the call, that of a CPU kernel unless it is given.
+    `element` is the type of the results in memory where it is not that of the temps.
     """
     domain = known_domain(op)
     with ir.InsertionPoint(op), op.location:
@@ -124,15 +132,17 @@ def replace_by_sweep(
             kind = ir.MemRefType.get(list(domain.extents), stored)
             buffers.append(memref.AllocOp(kind, [], []).result)
             arguments.append(memref.cast(view_type(domain.rank, stored), buffers[-1]))
-        index = ir.IndexType.get()
-        arguments += [
-            arith.ConstantOp(index, 0).result,
-            arith.ConstantOp(index, domain.extents[0]).result,
-        ]
-        func.CallOp([], ir.FlatSymbolRefAttr.get(kernel), arguments)
+        (call or _call_on_cpu)(kernel, arguments, domain)
         for result, buffer in zip(op.results, buffers, strict=True):
             result.replace_all_uses_with(conversion_cast(buffer, result.type))
     op.operation.erase()
+
+
+def _call_on_cpu(kernel: str, arguments: list[ir.Value], domain: Box) -> None:
+    """Call a kernel for the whole range of the outermost axis."""
+    index = ir.IndexType.get()
+    limits = [arith.ConstantOp(index, n).result for n in (0, domain.extents[0])]
+    func.CallOp([], ir.FlatSymbolRefAttr.get(kernel), [*arguments, *limits])
 
 
 def _input_view(item: SweepInput, domain: Box) -> ir.Value:

@@ -24,6 +24,24 @@ applied to inputs that are larger by E:
 A sweep that fuses several steps is one step with the convolved weights; points near the boundary
 take single steps, so the error is at most the larger of the two bounds. The bounds hold as long as
 nothing overflows. Boundary values are exact; a boundary constant counts after its own rounding.
+
+Tensor cores (schedules sparse and dense of the GPU targets) round operands before they multiply,
+and may truncate sums. With p for the relative error of a product by the rounding of its operands,
+and h = g + p (1 + g),
+
+    |computed - exact| <= h A + s (|exact| + h A) + t                                            (3)
+
+    dtype   p                   e       s       operands
+    f64     0                   2^-53   0       as stored; multiplied densely
+    f32     2^-21               2^-23   0       each the sum of two of tf32, three products of four
+    tf32    2^-10 + 2^-22       2^-23   0       weights and inputs rounded to tf32 (11 bits)
+    f16     2^-11               2^-23   2^-11   weights rounded to f16, scaled to fit its range
+    bf16    2^-8                2^-23   2^-8    weights rounded to bf16
+
+for f32 and tf32 as long as no weight, input or part of one is below 2^-126 in size. The weight of a
+point that a tile reads without a term of its own is zero; an infinity or NaN there still gives NaN,
+so on tensor cores these spread over the outputs of a tile. The schedules direct and simt keep them
+to the points that the stencil reaches.
 """
 
 from collections.abc import Sequence
@@ -36,12 +54,13 @@ from twofour.errors import TwofourError
 
 @dataclass(frozen=True)
 class _Rounding:
-    """e, s, and the two parts of t: one for each term, and one for storing the sum."""
+    """e, s, p, and the two parts of t: one for each term, and one for storing the sum."""
 
     accumulation: float
     storage: float
     term_underflow: float
     storage_underflow: float
+    product: float = 0.0
 
 
 _ROUNDING = {
@@ -52,24 +71,39 @@ _ROUNDING = {
     "bf16": _Rounding(2.0**-24, 2.0**-8, 2.0**-150, 2.0**-134),
 }
 
+_MATRIX_ROUNDING = {
+    "f64": _Rounding(2.0**-53, 0.0, 2.0**-1074, 0.0),
+    "f32": _Rounding(2.0**-23, 0.0, 2.0**-149, 0.0, product=2.0**-21),
+    "tf32": _Rounding(2.0**-23, 0.0, 2.0**-149, 0.0, product=2.0**-10 + 2.0**-22),
+    "f16": _Rounding(2.0**-23, 2.0**-11, 2.0**-149, 2.0**-25, product=2.0**-11),
+    "bf16": _Rounding(2.0**-23, 2.0**-8, 2.0**-149, 2.0**-134, product=2.0**-8),
+}
+
 
 def sweep_error(
-    dtype: str, terms: int, exact: np.ndarray | float, absolute: np.ndarray | float
+    dtype: str,
+    terms: int,
+    exact: np.ndarray | float,
+    absolute: np.ndarray | float,
+    *,
+    matrix: bool = False,
 ) -> np.ndarray | float:
-    """Formula (1): the error of one sweep from exact inputs, point by point.
+    """Formula (1), or (3) with `matrix`: the error of one sweep from exact inputs, point by point.
 
     `exact` are the exact results, `absolute` the sums of |w_i| |u_i| at the same points (float64,
     one shape), `terms` is the number n of weights. Raises TwofourError for an unknown dtype.
     """
-    rounding = _rounding(dtype)
+    rounding = _rounding(dtype, matrix)
     roundings = (terms + 1) * rounding.accumulation
     gamma = roundings / (1 - roundings)
     underflow = rounding.storage_underflow + terms * rounding.term_underflow
-    summed = gamma * absolute
+    summed = (gamma + rounding.product * (1 + gamma)) * absolute
     return summed + rounding.storage * (np.abs(exact) + summed) + underflow
 
 
-def error_bound(dtype: str, weights: Sequence[float], magnitude: float, steps: int = 1) -> float:
+def error_bound(
+    dtype: str, weights: Sequence[float], magnitude: float, steps: int = 1, *, matrix: bool = False
+) -> float:
     """Formula (2): the largest error of any point after `steps` single steps.
 
     `weights` are those of the stencil; `magnitude` bounds |u| of the first input and of boundary
@@ -81,12 +115,14 @@ def error_bound(dtype: str, weights: Sequence[float], magnitude: float, steps: i
     error = 0.0
     for _ in range(steps):
         grown = gain * (magnitude + error)
-        error = gain * error + float(sweep_error(dtype, len(weights), grown, grown))
+        one = sweep_error(dtype, len(weights), grown, grown, matrix=matrix)
+        error = gain * error + float(one)
         magnitude = max(magnitude, gain * magnitude)
     return error
 
 
-def _rounding(dtype: str) -> _Rounding:
-    if dtype not in _ROUNDING:
-        raise TwofourError(f"expected a dtype out of {', '.join(_ROUNDING)}, got {dtype!r}")
-    return _ROUNDING[dtype]
+def _rounding(dtype: str, matrix: bool) -> _Rounding:
+    known = _MATRIX_ROUNDING if matrix else _ROUNDING
+    if dtype not in known:
+        raise TwofourError(f"expected a dtype out of {', '.join(known)}, got {dtype!r}")
+    return known[dtype]

@@ -6,23 +6,31 @@ import operator
 import os
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
-from twofour.compiler import CompiledCpu, CompileOptions, compile_cpu
+from twofour.compiler import CompiledCpu, compile_cpu
 from twofour.errors import SourceLocation, TwofourError
 from twofour.explain import explain
 from twofour.kernels import Kernel, built_in_kernels
+from twofour.options import CompileOptions
 from twofour.runtime import (
     AxisBoundary,
-    check_array,
+    Bundle,
+    Device,
+    LoadedFieldProgram,
+    LoadedStencil,
+    advance_array,
+    advance_fields,
     element_type,
     field_element_type,
+    from_bundle,
     parse_boundary,
     resolve_threads,
 )
 from twofour.runtime.fields import read_scalars
+from twofour.runtime.manifest import FieldsProgram
 from twofour.suggestions import suggest
 from twofour.targets.cpu.executable import CpuExecutable
+
+Boundary = str | Sequence[str | AxisBoundary]
 
 
 def stencil(
@@ -39,7 +47,9 @@ def stencil(
 
     `boundary` is one mode for all axes or one for each, out of fixed, zero, constant(c), periodic,
     reflect and nearest; under `fixed` the rim that the stencil cannot reach keeps its value.
-    `dtype` is the storage type of the arrays (f16, bf16, f32, f64; 16-bit types are summed in f32).
+    `dtype` is the storage type of the arrays (f16, bf16, f32, f64; 16-bit types are summed in f32),
+    or tf32: f32 arrays multiplied in that precision, on GPUs. `target` is cpu, a GPU's chip such as
+    sm_90, or a simulated one (sim:sm_90); a GPU is first needed when the stencil is called.
     `fuse_steps` > 1 advances that many steps in one sweep where it can. Raises TwofourError for
     offsets of mixed rank, weights that are not finite, and options that are not known.
     """
@@ -47,7 +57,7 @@ def stencil(
     parsed = parse_boundary(boundary, kernel.rank)
     options = CompileOptions(target, schedule, dtype, fuse_steps)
     try:
-        return Stencil(kernel, compile_cpu(kernel, options), parsed, threads)
+        return Stencil(kernel, options, parsed, threads)
     except TwofourError as error:
         # Weights in a dict have no file.
         raise TwofourError(error.message) from None
@@ -67,15 +77,15 @@ def compile(
     """Compile a program from a file or a built-in kernel by its name.
 
     A kernel gives a `Stencil`, a file a `FieldProgram` over arrays of the extents of its fields.
-    `dtype` changes the program's element type (kernels: f32 unless given). Raises TwofourError for
-    anything wrong with the source or the options.
+    `dtype` changes the program's element type (kernels: f32 unless given); `target` is as for
+    `stencil`. Raises TwofourError for anything wrong with the source or the options.
     """
     found = find_source(source)
     options = CompileOptions(target, schedule, dtype, fuse_steps, function)
     if isinstance(found, Kernel):
         parsed = parse_boundary(boundary, found.rank)
-        return Stencil(found, compile_cpu(found, options), parsed, threads)
-    return FieldProgram(found, compile_cpu(found, options), boundary, threads)
+        return Stencil(found, options, parsed, threads)
+    return FieldProgram(found, options, boundary, threads)
 
 
 def find_source(source: str | os.PathLike) -> Kernel | str:
@@ -125,34 +135,79 @@ def _kernel_from_weights(weights: Mapping[Sequence[int], float]) -> Kernel:
     return Kernel("stencil", tuple(p for p, _ in kept), tuple(v for _, v in kept))
 
 
-class Stencil:
+class _Compiled:
+    """What stencils and programs share: the options, and the bundle where the target is a GPU.
+
+    `threads` is the number that sweeps run on, on the CPU.
+    """
+
+    def __init__(self, options: CompileOptions, threads: int | None):
+        self._options = options
+        self.target = options.target
+        self.threads = resolve_threads(threads)
+        self.bundle: Bundle | None = None
+        self._loaded: LoadedStencil | LoadedFieldProgram | None = None
+
+    def _bundle(self, source: Kernel | str, boundary: Boundary) -> None:
+        """Compile for a GPU; calls open the device."""
+        # The compiler for GPUs is not needed for the CPU.
+        from twofour.targets.gpu.build import compile_gpu
+
+        bundle = compile_gpu(source, self._options).bundle
+        self.bundle = bundle.with_boundary(parse_boundary(boundary, bundle.program.boundary_rank))
+        self._loaded = from_bundle(self.bundle, self.target if self._options.is_simulated else None)
+        self.name, self.rank = self._loaded.name, self._loaded.rank
+        self.element_type = self._loaded.element_type
+        self.schedule = self._loaded.schedule
+
+    @property
+    def device(self) -> Device | None:
+        """What calls run on, None for the CPU; raises TwofourError where it is not there."""
+        return None if self._loaded is None else self._loaded.device
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the bundle, which `twofour.runtime.load` runs without the compiler.
+
+        Raises TwofourError where the target is the CPU or the file cannot be written.
+        """
+        if self.bundle is None:
+            raise TwofourError("expected a GPU target such as sm_90 to save a bundle, got 'cpu'")
+        self.bundle.save(path)
+
+
+class Stencil(_Compiled):
     """A compiled linear stencil, called on arrays that are the domain.
 
-    `step(u, steps=100)` returns a new array of the kind, shape and dtype of `u`.
+    `step(u, steps=100)` returns a new array of the kind, place, shape and dtype of `u`, an array of
+    NumPy, CuPy or another library that speaks DLPack.
     """
 
     def __init__(
         self,
         kernel: Kernel,
-        compiled: CompiledCpu,
+        options: CompileOptions,
         boundary: Sequence[AxisBoundary],
         threads: int | None,
     ):
-        self._kernel, self._options = kernel, compiled.options
-        self._boundary = boundary
-        self.threads = resolve_threads(threads)
+        super().__init__(options, threads)
+        self._kernel, self._boundary = kernel, boundary
+        if self.target != "cpu":
+            self._bundle(kernel, boundary)
+            return
+        compiled = compile_cpu(kernel, options)
         self.name, self.rank = kernel.name, kernel.rank
         self.element_type = element_type(compiled.element)
         self.schedule = compiled.schedule
         if compiled.left:
             reason = compiled.left[0].reason
             raise TwofourError(f"expected weights in the range of {compiled.element}: {reason}")
-        executable = CpuExecutable(compiled)
-        self._stepper = executable.linear_stepper(self._boundary, self.threads)
+        self._stepper = CpuExecutable(compiled).linear_stepper(boundary, self.threads)
 
-    def __call__(self, u: np.ndarray, steps: int = 1, *, progress=None) -> np.ndarray:
+    def __call__(self, u, steps: int = 1, *, progress=None):
         """Advance `u` by `steps` steps; raises TwofourError for an array that does not fit."""
-        return self._stepper.advance(u, steps, progress)
+        if self._loaded is not None:
+            return self._loaded(u, steps, progress=progress)
+        return advance_array(self._stepper, u, steps, progress)
 
     def updated_points(self, shape: Sequence[int]) -> int:
         """The number of points that one step updates in an array of this shape."""
@@ -169,15 +224,26 @@ class Stencil:
         return explain(self._kernel, self._options)
 
 
-class FieldProgram:
+class FieldProgram(_Compiled):
     """A compiled file, called on its input fields (halo included), in order.
 
-    `inputs` and `outputs` describe its fields; `threads` is the number that its sweeps run on.
+    `inputs` and `outputs` describe its fields.
     """
 
-    def __init__(self, path: str, compiled: CompiledCpu, boundary, threads: int | None):
-        self._path, self._options = path, compiled.options
-        threads = resolve_threads(threads)
+    def __init__(self, path: str, options: CompileOptions, boundary: Boundary, threads: int | None):
+        super().__init__(options, threads)
+        self._path = path
+        if self.target == "cpu":
+            self._prepare(compile_cpu(path, options), boundary)
+            return
+        self._bundle(path, boundary)
+        self.inputs, self.outputs = self._loaded.inputs, self._loaded.outputs
+        program = self.bundle.program
+        self.has_time_loop = isinstance(program, FieldsProgram) and program.time_loop
+
+    def _prepare(self, compiled: CompiledCpu, boundary: Boundary) -> None:
+        """Make the machine code, and what steps with it."""
+        path, threads = self._path, self.threads
         program = compiled.program
         if not program.fields:
             raise TwofourError("expected a function with fields", SourceLocation(path))
@@ -205,21 +271,22 @@ class FieldProgram:
                 "expected input and output fields of one type to fuse steps", SourceLocation(path)
             )
 
-    def __call__(self, *inputs: np.ndarray, steps: int = 1, scalars=(), progress=None):
+    def __call__(self, *inputs, steps: int = 1, scalars=(), progress=None):
         """The stored fields after `steps` calls: one array, or a tuple where there are several.
 
         `scalars` are the arguments that are numbers, in order: numbers, or texts of them. Raises
         TwofourError for arrays and numbers that do not fit the program's arguments.
         """
+        if self._loaded is not None:
+            return self._loaded(*inputs, steps=steps, scalars=scalars, progress=progress)
         numbers = read_scalars(scalars, self._scalars)
         if self._linear is None:
-            results = self._fields.advance(inputs, steps, numbers, progress)
+            results = advance_fields(self._fields, inputs, steps, numbers, progress)
             return results[0] if len(results) == 1 else tuple(results)
         if len(inputs) != 1:
             raise TwofourError(f"expected 1 input field, got {len(inputs)}")
-        field = self.inputs[0]
-        check_array(inputs[0], field.element, shape=field.shape, what="input 0")
-        return self._linear.advance(inputs[0], steps, progress)
+        shape = self.inputs[0].shape
+        return advance_array(self._linear, inputs[0], steps, progress, shape, "input 0")
 
     @property
     def updated_points(self) -> int:

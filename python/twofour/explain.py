@@ -3,14 +3,21 @@
 
 from dataclasses import asdict, fields
 
-from twofour.compiler import CompiledCpu, CompileOptions, SparseLayout, compile_cpu
+from twofour.analysis import LinearSweep, SparseLayout
+from twofour.compiler import chosen_schedule, compile_cpu
 from twofour.kernels import Kernel
+from twofour.options import CompileOptions
 from twofour.pipeline import PassElement, pipeline_text
 
 _REASONS = {
     "direct": "sums over points by vectors: on the CPU faster than emulated 2:4 fragments",
-    "sparse": "asked for: the 2:4 operator, executed from its values, metadata and offsets",
     "loops": "not linear with constant coefficients: plain loops (see left_on_general_path)",
+}
+_CPU_SPARSE = "asked for: the 2:4 operator, executed from its values, metadata and offsets"
+_GPU_REASONS = {
+    "sparse": "the 2:4 operator on sparse tensor cores",
+    "dense": "the crushed operator on dense tensor cores",
+    "simt": "one thread a few points, without tensor cores",
 }
 
 
@@ -19,38 +26,56 @@ def explain(source: str | Kernel, options: CompileOptions) -> dict:
 
     The layout (tile, rows, columns, k, ...) is that of the 2:4 operator of the first sweep, of the
     fused one where steps are fused, whether or not the schedule executes it (`layout_executed`);
-    its fields are None for programs without a linear sweep. `sweeps` lists all operators. Raises
+    its fields are None for programs without a linear sweep. `sweeps` lists all operators. For a GPU
+    target the costs of the main kernel follow (`twofour.targets.gpu.report.gpu_report`). Raises
     TwofourError as compiling does.
     """
-    compiled = compile_cpu(source, options, report_layouts=True)
-    name = source.name if isinstance(source, Kernel) else source
-    schedule = compiled.schedule
-    layout = _main_layout(compiled)
+    if options.target == "cpu":
+        compiled = compile_cpu(source, options, report_layouts=True)
+        found, layouts, passes = compiled, compiled.layouts, compiled.passes
+        schedule = compiled.schedule
+        why = _REASONS.get(schedule, _CPU_SPARSE)
+        executed = chosen_schedule(options) == "sparse"
+    else:
+        # The compiler for GPUs is not needed for the CPU.
+        from twofour.targets.gpu.build import compile_gpu
+
+        gpu = compile_gpu(source, options, report_layouts=True)
+        found, layouts, passes = gpu.found, gpu.layouts, gpu.found.passes
+        schedule = gpu.schedule
+        why = _GPU_REASONS[schedule]
+        executed = schedule == "sparse"
+    layout = _main_layout(found.single, found.fused, layouts)
     report = {
-        "name": name,
-        "target": compiled.options.target,
-        "dtype": compiled.element,
+        "name": source.name if isinstance(source, Kernel) else source,
+        "target": options.target,
+        "dtype": options.dtype or found.element,
         "schedule": schedule,
-        "why": _REASONS[schedule],
-        "steps_per_sweep": compiled.fused.steps if compiled.fused else 1,
-        "layout_executed": options.chosen_schedule == "sparse" and layout is not None,
+        "why": why,
+        "steps_per_sweep": found.fused.steps if found.fused else 1,
+        "layout_executed": executed and layout is not None,
     }
     for item in fields(SparseLayout):
         report[item.name] = _plain(getattr(layout, item.name)) if layout else None
     report["sweeps"] = [
-        {key: _plain(value) for key, value in asdict(item).items()} for item in compiled.layouts
+        {key: _plain(value) for key, value in asdict(item).items()} for item in layouts
     ]
     report["left_on_general_path"] = [
-        {"location": str(item.location), "reason": item.reason} for item in compiled.left
+        {"location": str(item.location), "reason": item.reason} for item in found.left
     ]
-    elements = [PassElement(p.spell(), p) for p in compiled.passes]
-    report["pipeline"] = pipeline_text(elements)
+    report["pipeline"] = pipeline_text([PassElement(p.spell(), p) for p in passes])
+    if options.target != "cpu":
+        from twofour.targets.gpu.report import gpu_report
+
+        report |= gpu_report(gpu.bundle, options)
     return report
 
 
-def _main_layout(compiled: CompiledCpu) -> SparseLayout | None:
-    wanted = (compiled.fused or compiled.single).function if compiled.single else None
-    for layout in compiled.layouts:
+def _main_layout(
+    single: LinearSweep | None, fused: LinearSweep | None, layouts: list[SparseLayout]
+) -> SparseLayout | None:
+    wanted = (fused or single).function if single else None
+    for layout in layouts:
         if wanted in (None, layout.function):
             return layout
     return None
@@ -80,5 +105,23 @@ def as_text(report: dict) -> str:
         )
     for item in report["left_on_general_path"]:
         lines.append(f"  {item['location']}: left on the general path: {item['reason']}")
+    if "counters" in report:
+        lines += _costs(report)
     lines.append(f"  pipeline: {report['pipeline']}")
     return "\n".join(lines)
+
+
+def _costs(report: dict) -> list[str]:
+    """What a GPU kernel costs, by the simulator and by ptxas."""
+    lines = []
+    if report["counters"] is not None:
+        counters = ", ".join(f"{name} {x:.4g}" for name, x in report["counters"].items())
+        lines.append(f"  simulated, per output point: {counters}")
+    needs = f"{report['shared_bytes']} bytes of shared memory a block"
+    if report["registers"] is not None:
+        needs = (
+            f"{report['registers']} registers, {report['spills']} bytes spilled (ptxas), {needs}, "
+            f"occupancy {report['occupancy']:.0%}"
+        )
+    lines.append(f"  {needs}")
+    return lines

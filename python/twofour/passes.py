@@ -26,6 +26,8 @@ _MODULES = {
     "nm-crush": "nm.transforms.crush:CrushPass",
     "nm-permute-2to4": "nm.transforms.permute_2to4:Permute2to4Pass",
     "nm-compress": "nm.transforms.compress:CompressPass",
+    "convert-nm-to-gpu": "nm.transforms.to_gpu:ConvertNmToGpuPass",
+    "convert-stencil-to-gpu": "stencil.transforms.to_gpu:ConvertStencilToGpuPass",
     "convert-nm-to-vector": "nm.transforms.to_vector:ConvertNmToVectorPass",
     "convert-stencil-to-vector": "stencil.transforms.to_vector:ConvertStencilToVectorPass",
     "convert-stencil-to-loops": "stencil.transforms.to_loops:ConvertStencilToLoopsPass",

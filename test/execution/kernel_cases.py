@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The 79 kernels as test cases: extents, boundaries, inputs, compiled code and tolerances."""
+"""The 79 kernels as test cases: extents, boundaries, inputs, compiled code and tolerances.
+
+The compiler is imported when something is compiled: what runs from bundles needs none.
+"""
 
 from functools import cache, lru_cache
 
@@ -7,10 +10,8 @@ import numpy as np
 
 import reference
 from twofour.accuracy import sweep_error
-from twofour.compiler import CompileOptions, compile_cpu
 from twofour.kernels import Kernel, built_in_kernels
 from twofour.runtime import parse_boundary
-from twofour.targets.cpu.executable import CpuExecutable
 
 KERNELS = built_in_kernels()
 DTYPES = ("f64", "f32", "f16", "bf16")
@@ -75,7 +76,12 @@ def holds(kernel: Kernel, dtype: str, steps: int) -> bool:
 
 
 @lru_cache(maxsize=32)
-def compiled(kernel: Kernel, dtype: str, schedule: str, fuse_steps: int = 1) -> CpuExecutable:
+def compiled(kernel: Kernel, dtype: str, schedule: str, fuse_steps: int = 1):
+    """The machine code of a kernel, a CpuExecutable."""
+    from twofour.compiler import compile_cpu
+    from twofour.options import CompileOptions
+    from twofour.targets.cpu.executable import CpuExecutable
+
     return CpuExecutable(
         compile_cpu(kernel, CompileOptions("cpu", schedule, dtype, fuse_steps=fuse_steps))
     )
@@ -147,18 +153,26 @@ def absolute_sums(states: list[np.ndarray], kernel: Kernel, boundary) -> list[np
 
 
 def error_bounds(
-    states: list[np.ndarray], sums: list[np.ndarray], dtype: str, kernel: Kernel, boundary
+    states: list[np.ndarray],
+    sums: list[np.ndarray],
+    dtype: str,
+    kernel: Kernel,
+    boundary,
+    *,
+    matrix: bool = False,
 ) -> list[np.ndarray]:
     """The bound on the error of each state, point by point: formula (2) of twofour.accuracy.
 
-    Doubled for f64, since the float64 reference rounds as much as an f64 kernel does.
+    With `matrix`, steps are those of tensor cores, formula (3). Doubled for f64, since the float64
+    reference rounds as much as an f64 kernel does.
     """
     weights, inexact = np.abs(kernel.weights), reference.without_constants(boundary)
     box = reference.updated(states[0].shape, kernel.offsets, boundary)
     bounds = [np.zeros_like(states[0])]
     for after, summed in zip(states[1:], sums, strict=True):
         carried = reference.step(bounds[-1], kernel.offsets, weights, inexact)
-        fresh = sweep_error(dtype, len(weights), np.abs(after) + carried, summed + carried)
+        sizes = np.abs(after) + carried, summed + carried
+        fresh = sweep_error(dtype, len(weights), *sizes, matrix=matrix)
         # Points that are not updated carry no error.
         bounds.append(np.zeros_like(fresh))
         bounds[-1][box] = (carried + fresh)[box]

@@ -13,17 +13,16 @@ import pytest
 
 import twofour
 from twofour.dialects.nm.transforms import compress, crush, permute_2to4
+from twofour.dialects.nm.transforms import to_gpu as nm_to_gpu
 from twofour.dialects.nm.transforms import to_vector as nm_to_vector
-from twofour.dialects.stencil import linear_form
+from twofour.dialects.stencil import chains, linear_form, regions
 from twofour.dialects.stencil.box import Box
 from twofour.dialects.stencil.transforms import (
     bufferize,
     convert_element_type,
     fuse_steps,
     infer_bounds,
-    to_loops,
     to_nm,
-    to_vector,
 )
 from twofour.layout.patch import PatchOperator
 from twofour.passes import pass_names
@@ -109,11 +108,19 @@ def check_single_precision(path) -> None:
     check_linear(path, tolerance=1e-5, dtype="f32")
 
 
-def check_general(path) -> None:
+def check_matrix(path) -> None:
+    check_linear(path, schedule="dense", target="sim:sm_90")
+
+
+def check_general(path, **options) -> None:
     path.write_text(GENERAL)
     u = np.random.default_rng(0).random(34)
-    got = twofour.compile(str(path))(u)
+    got = twofour.compile(str(path), **options)(u)
     np.testing.assert_allclose(got[1:33], u[:32] * u[2:], rtol=1e-13)
+
+
+def check_points(path) -> None:
+    check_general(path, target="sim:sm_90")
 
 
 @dataclass(frozen=True)
@@ -228,6 +235,15 @@ def reversed_matrix(original):
     return kernel
 
 
+def rotated_inputs(original):
+    def lay_out(*arguments, **options):
+        layout = original(*arguments, **options)
+        inputs = np.roll(layout.operator.input_offsets, 1, axis=0)
+        return replace(layout, operator=replace(layout.operator, input_offsets=inputs))
+
+    return lay_out
+
+
 def reversed_weights(original):
     return lambda offsets, weights: original(offsets, weights[::-1])
 
@@ -329,9 +345,27 @@ MUTATIONS = [
         AssertionError,
     ),
     Mutation(
+        "convert-nm-to-gpu",
+        "offset table of other columns",
+        nm_to_gpu,
+        "lay_out_block",
+        rotated_inputs,
+        check_matrix,
+        AssertionError,
+    ),
+    Mutation(
+        "convert-stencil-to-gpu",
+        "accesses without their offset",
+        regions,
+        "shifted",
+        no_offset,
+        check_points,
+        AssertionError,
+    ),
+    Mutation(
         "convert-stencil-to-vector",
         "weights in the wrong order",
-        to_vector,
+        chains,
         "Terms",
         reversed_weights,
         check_direct,
@@ -340,7 +374,7 @@ MUTATIONS = [
     Mutation(
         "convert-stencil-to-loops",
         "accesses without their offset",
-        to_loops,
+        regions,
         "shifted",
         no_offset,
         check_general,

@@ -5,8 +5,8 @@ import argparse
 import json
 
 from twofour.api import find_source
-from twofour.compiler import CompileOptions
 from twofour.explain import as_text, explain
+from twofour.options import CompileOptions
 
 
 def explain_command(options: argparse.Namespace) -> None:

@@ -6,6 +6,8 @@ import argparse
 from twofour import __version__
 from twofour.command_line import Parser
 
+STAGES = ("bundle", "ptx", "cubin", "llvm", "nvvm", "gpu", "nm", "stencil")
+
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     """Read the command line; `command` of the result is the function to call with it."""
@@ -18,21 +20,31 @@ def make_parser() -> Parser:
     parser.add_argument("--version", action="version", version=f"twofour {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
     _add_run(commands)
+    _add_compile(commands)
     _add_explain(commands)
     _add_kernels(commands)
     return parser
 
 
 def _add_program(parser: argparse.ArgumentParser) -> None:
-    """What run and explain share."""
+    """What run, compile and explain share."""
     parser.add_argument(
         "source",
         metavar="FILE|KERNEL",
         help="an .mlir file, - (standard input), or a built-in kernel",
     )
-    parser.add_argument("--target", default="cpu", help="cpu (default)")
-    parser.add_argument("--dtype", help="f16, bf16, f32, f64 (kernels: f32; files: their own)")
-    parser.add_argument("--schedule", default="auto", help="auto (default), direct, sparse")
+    parser.add_argument(
+        "--target", default="cpu", help="cpu (default), sm_80, sm_89, sm_90, sm_100, sim:sm_90, ..."
+    )
+    parser.add_argument(
+        "--dtype",
+        help="f16, bf16, f32, f64 (kernels: f32; files: their own), on GPUs tf32 for f32 arrays",
+    )
+    parser.add_argument(
+        "--schedule",
+        default="auto",
+        help="auto (default); CPU: direct, sparse; GPU: sparse, dense, simt",
+    )
     parser.add_argument(
         "--fuse-steps", type=int, default=1, metavar="N", help="steps in one sweep (default 1)"
     )
@@ -50,19 +62,46 @@ def _add_run(commands) -> None:
         help="a field's values, halo included; once for each input field (default: a smooth bump)",
     )
     parser.add_argument("--output", metavar="FILE.npy", help="where the result goes")
-    parser.add_argument(
-        "--boundary",
-        default="fixed",
-        metavar="MODE[,MODE...]",
-        help="fixed (default), zero, constant(c), periodic, reflect, nearest; one or one an axis",
-    )
+    _add_boundary(parser)
     parser.add_argument("--shape", metavar="N[,N...]", help="extents of a kernel's domain")
     parser.add_argument(
         "--scalar", action="append", metavar="X", help="a number argument of a file"
     )
     parser.add_argument("--threads", type=int, metavar="N", help="(default: all CPUs)")
     parser.add_argument("--plot", metavar="FILE.png", help="a picture of a 2-D result")
+    parser.add_argument(
+        "--profile", action="store_true", help="print what simulated kernels cost (sim: targets)"
+    )
     parser.set_defaults(command=_run)
+
+
+def _add_boundary(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--boundary",
+        default="fixed",
+        metavar="MODE[,MODE...]",
+        help="fixed (default), zero, constant(c), periodic, reflect, nearest; one or one an axis",
+    )
+
+
+def _add_compile(commands) -> None:
+    parser = commands.add_parser("compile", help="write a bundle, or what a stage of it looks like")
+    _add_program(parser)
+    _add_boundary(parser)
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="where it goes, - for standard output (default for texts)",
+    )
+    parser.add_argument(
+        "--emit",
+        default="bundle",
+        choices=STAGES,
+        help=f"{', '.join(STAGES)} (default bundle)",
+        metavar="STAGE",
+    )
+    parser.set_defaults(command=_compile)
 
 
 def _add_explain(commands) -> None:
@@ -84,6 +123,12 @@ def _run(options: argparse.Namespace) -> None:
     from twofour.cli.run import run
 
     run(options)
+
+
+def _compile(options: argparse.Namespace) -> None:
+    from twofour.cli.compile import compile_command
+
+    compile_command(options)
 
 
 def _explain(options: argparse.Namespace) -> None:

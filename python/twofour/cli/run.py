@@ -10,9 +10,9 @@ import numpy as np
 
 from twofour.api import FieldProgram, Stencil, compile
 from twofour.cli.arrays import bump, load_array, output_paths
-from twofour.cli.files import check_output, write_files
 from twofour.cli.plot import check_plot, plot
 from twofour.errors import TwofourError
+from twofour.files import check_output, write_files
 from twofour.runtime import Progress
 
 MAX_POINTS = 2**59
@@ -23,6 +23,10 @@ def run(options: argparse.Namespace) -> None:
     """Run the command; raises TwofourError before anything is written."""
     if options.steps < 0:
         raise TwofourError(f"expected a number of steps >= 0, got '{options.steps}'")
+    if options.profile and not options.target.startswith("sim:"):
+        raise TwofourError(
+            f"expected --profile with a target such as sim:sm_90, got '{options.target}'"
+        )
     program = compile(
         options.source,
         target=options.target,
@@ -53,6 +57,11 @@ def run(options: argparse.Namespace) -> None:
         files.append((options.plot, picture))
     write_files(files)
     print(_report(program, inputs, options.steps, seconds))
+    if options.profile:
+        # The simulator is loaded where it is used only.
+        from twofour.cli.profile import profile_text
+
+        print(profile_text(program.device, program.bundle))
 
 
 def _advance(options, program: Stencil | FieldProgram, inputs) -> tuple[list[np.ndarray], float]:
@@ -111,10 +120,11 @@ def _field_inputs(options, program: FieldProgram) -> list[np.ndarray]:
 
 
 def _report(program: Stencil | FieldProgram, inputs, steps: int, seconds: float) -> str:
-    how = (
-        f"({program.schedule}, {program.element_type.name}, "
-        f"{program.threads} thread{'s' if program.threads > 1 else ''})"
-    )
+    if program.device is None:
+        where = f"{program.threads} thread{'s' if program.threads > 1 else ''}"
+    else:
+        where = program.device.name
+    how = f"({program.schedule}, {program.element_type.name}, {where})"
     if isinstance(program, FieldProgram) and program.has_time_loop:
         # How many points such a call updates is the program's own business.
         return f"{program.name}: {steps} calls of its time loop in {seconds:.3g} s {how}"

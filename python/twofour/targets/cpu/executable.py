@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from twofour.compiler import CompiledCpu, LinearSweep
+from twofour.analysis import LinearSweep
+from twofour.compiler import CompiledCpu
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.errors import TwofourError
 from twofour.mlir import ir
-from twofour.program import Argument, Program, select_function
+from twofour.program import select_function
 from twofour.runtime import (
     AxisBoundary,
-    FieldSpec,
     FieldStepper,
     Launch,
     LinearKernel,
@@ -27,7 +27,8 @@ from twofour.runtime import (
 )
 from twofour.targets.cpu.jit import CompiledModule, lower_to_llvm, rename_functions
 from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
-from twofour.targets.cpu.plan import CallSequence, read_calls
+from twofour.targets.fields import field_spec
+from twofour.targets.plan import CallSequence, NoPlan, read_calls
 
 _SCALAR_TYPES = {
     "f64": ctypes.c_double,
@@ -54,7 +55,7 @@ class CpuExecutable:
             name = compiled.program.name
             kernel_inputs = _kernel_inputs(compiled.module)
             main = select_function(compiled.module, name, compiled.filename)
-            self._calls: CallSequence | None = read_calls(main, kernel_inputs)
+            self._calls = _calls(main, kernel_inputs)
             self._kernel_inputs = kernel_inputs
             if self._calls is None:
                 _check_memory(main)
@@ -120,7 +121,7 @@ class CpuExecutable:
                 "refreshed between calls only",
                 loop,
             )
-        fields = [_field_spec(program, argument) for argument in program.fields]
+        fields = [field_spec(program, argument) for argument in program.fields]
         if self._calls is not None:
             prepare = self._plan(self._calls, resolve_threads(threads)).prepare
         else:
@@ -132,7 +133,10 @@ class CpuExecutable:
             Launch(self._kernel(call.name, call.rank, len(call.outputs)), call.inputs, call.outputs)
             for call in sequence.calls
         )
-        return Plan(launches, tuple(sequence.workspaces), threads)
+        workspaces = tuple(
+            (shape, field_element_type(element).storage) for shape, element in sequence.workspaces
+        )
+        return Plan(launches, workspaces, threads)
 
     def function(self) -> NativeFunction:
         """The compiled function itself: one call on all its arguments, on one thread."""
@@ -146,6 +150,15 @@ class CpuExecutable:
             scalars.append(kind)
         address = self._code.address(self._symbols[program.name])
         return NativeFunction(program.name, address, scalars, program.results, self._code)
+
+
+def _calls(function, kernel_inputs: dict[str, int]) -> CallSequence | None:
+    """The sweeps of a function, None where only the compiled function itself can run them."""
+    try:
+        sequence = read_calls(function, kernel_inputs)
+    except NoPlan:
+        return None
+    return None if any(call.scalars for call in sequence.calls) else sequence
 
 
 def _kernel_inputs(module: ir.Module) -> dict[str, int]:
@@ -162,21 +175,3 @@ def _check_memory(function) -> None:
     for op in nested_ops(function, "memref.alloc"):
         kind = op.results[0].type
         np.empty(kind.shape, field_element_type(str(kind.element_type)).storage)
-
-
-def _field_spec(program: Program, argument: Argument) -> FieldSpec:
-    box, interior = argument.box, program.evolving_interior(argument)
-    relative = None
-    if interior is not None:
-        relative = tuple(
-            tuple(c - lo for c, lo in zip(corner, box.lower, strict=True))
-            for corner in (interior.lower, interior.upper)
-        )
-    return FieldSpec(
-        argument.index,
-        field_element_type(argument.element),
-        box.extents,
-        argument.loaded,
-        argument.stored,
-        relative,
-    )

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`convert-nm-to-gpu`: patch operators as kernels on tensor cores.
+
+    %r = "nm.sparse_patch_matmul"(%t) {...}
+
+becomes `gpu.launch_func @kernels::@heat_kernel0 ...` on views of the buffers, and the kernel a
+`gpu.func` of the module's `gpu.module`: asynchronous copies of halo tiles into shared memory,
+sparse matrix instructions on values gathered by offset tables, coalesced rows of results.
+`nm.patch_matmul` gives the same kernel with dense matrix instructions.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from twofour.dialects.nm.ops import PatchMatmulOp, SparsePatchMatmulOp
+from twofour.dialects.stencil.ops import addend_of, linear_terms
+from twofour.dialects.stencil.sweep import SweepInput, kernel_name, known_domain, replace_by_sweep
+from twofour.dialects.stencil.traversal import nested_ops
+from twofour.errors import TwofourError
+from twofour.layout.block import lay_out_block
+from twofour.layout.fragments import fragment_for
+from twofour.layout.patch import PatchOperator
+from twofour.mlir import ir
+from twofour.mlir_support import error_at
+from twofour.passes import ModulePass
+from twofour.runtime.dtypes import ELEMENT_TYPES
+from twofour.targets.gpu.kernel_abi import enclosing_module, kernel_module, launch
+from twofour.targets.gpu.matrix_ops import MatrixOps
+from twofour.targets.gpu.tensor_kernel import TensorKernel, build_tensor_kernel
+
+Arithmetic = Literal["auto", "f16", "bf16", "tf32", "f32", "f64"]
+
+MAX_STAGES = 8
+
+# Weights of f16 outside these limits are scaled by a power of two, so that none is lost.
+F16_SMALLEST, F16_LARGEST = 2.0**-14, 65504.0
+F16_TARGET_EXPONENT = 15
+
+
+def _operands(storage: str, arithmetic: str) -> tuple[str, int]:
+    """The type of operands for a storage type, and the number of parts that a number is split in.
+
+    Raises TwofourError where the arithmetic does not fit the storage.
+    """
+    allowed = {"f32": ("auto", "tf32", "f32")}.get(storage, ("auto", storage))
+    if arithmetic not in allowed:
+        choices = " or ".join(allowed[1:])
+        raise TwofourError(f"expected dtype {choices} for fields of {storage}, got {arithmetic}")
+    if storage == "f32":
+        return "tf32", 1 if arithmetic == "tf32" else 2
+    return storage, 1
+
+
+def _scale(matrix: np.ndarray, operands: str) -> int:
+    """The power of two that brings weights into the range of f16, 0 where they are in it.
+
+    Raises TwofourError for weights that no power of two brings there.
+    """
+    sizes = np.abs(matrix[matrix != 0])
+    if operands != "f16" or not sizes.size:
+        return 0
+    smallest, largest = float(sizes.min()), float(sizes.max())
+    if smallest >= F16_SMALLEST and largest <= F16_LARGEST:
+        return 0
+    scale = F16_TARGET_EXPONENT - math.frexp(largest)[1]
+    if math.ldexp(smallest, scale) < F16_SMALLEST:
+        raise TwofourError(
+            f"expected weights within a factor of 2^28 of each other for f16, got {smallest:g} and "
+            f"{largest:g}"
+        )
+    return scale
+
+
+@dataclass(frozen=True)
+class ConvertNmToGpuPass(ModulePass):
+    """Lower every patch operator to a tensor-core kernel and a launch of it.
+
+    `chip` is the architecture to compile for. `dtype` is the arithmetic: f16, bf16 and f64 as
+    stored; fields of f32 are multiplied as tf32, or (f32, the default) as sums of two tf32 numbers
+    each, which keeps the accuracy of f32. `block` holds the outputs of a thread block per axis and
+    `stages` the halo tiles in shared memory; both are chosen unless they are given. f64 has no
+    sparse instruction: its operators are multiplied densely.
+    """
+
+    name: ClassVar[str] = "convert-nm-to-gpu"
+    chip: Literal["sm_80", "sm_89", "sm_90", "sm_100"] = "sm_80"
+    dtype: Arithmetic = "auto"
+    block: tuple[int, ...] | None = None
+    stages: int | None = None
+
+    def __post_init__(self):
+        if self.stages is not None and not 1 <= self.stages <= MAX_STAGES:
+            raise TwofourError(f"expected 1 to {MAX_STAGES} stages, got {self.stages}")
+
+    def run(self, module: ir.Operation) -> None:
+        names = (PatchMatmulOp.OPERATION_NAME, SparsePatchMatmulOp.OPERATION_NAME)
+        for op in nested_ops(module, *names):
+            try:
+                self._convert(op)
+            except TwofourError as error:
+                if error.location is not None:
+                    raise
+                raise error_at(op, error.message) from None
+
+    def _convert(self, op) -> None:
+        domain = known_domain(op)
+        if addend_of(op) is not None:
+            raise error_at(op, "expected an operator of one field, got one with an addend")
+        offsets, _, constant = linear_terms(op)
+        storage = str(op.results[0].type.element_type)
+        if storage not in ELEMENT_TYPES:
+            raise error_at(op, f"expected fields of {', '.join(ELEMENT_TYPES)}, got {storage}")
+        operands, parts = _operands(storage, self.dtype)
+        sparse = op.operation.name == SparsePatchMatmulOp.OPERATION_NAME
+        fragment = fragment_for(operands, sparse)
+        columns = list(zip(*offsets, strict=True))
+        reach = tuple(-min(c) for c in columns), tuple(max(c) for c in columns)
+        operator = op.operator()
+        if not fragment.sparse:
+            operator = _without_zero_columns(operator)
+        layout = lay_out_block(
+            operator,
+            fragment,
+            ELEMENT_TYPES[storage].itemsize,
+            reach,
+            tile=self.block,
+            stages=self.stages,
+        )
+        kernel = TensorKernel(
+            kernel_name(op),
+            layout,
+            MatrixOps(fragment, operands, parts),
+            storage,
+            reach[0],
+            constant,
+            _scale(operator.matrix, operands),
+        )
+        with ir.InsertionPoint(kernel_module(enclosing_module(op), self.chip)), op.location:
+            build_tensor_kernel(kernel)
+        inputs = [SweepInput(op.operands[0], offsets, tuple(range(domain.rank)))]
+        replace_by_sweep(op, kernel.name, inputs, call=launch(kernel.launch))
+
+
+def _without_zero_columns(operator: PatchOperator) -> PatchOperator:
+    used = operator.matrix.any(axis=0)
+    return PatchOperator(
+        operator.matrix[:, used],
+        operator.output_offsets,
+        operator.input_offsets[used],
+        operator.tile,
+    )

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Moving the region of an apply into a kernel that computes one point."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from twofour.dialects.stencil.box import Box
+from twofour.dialects.stencil.ops import ApplyOp
+from twofour.dialects.stencil.sweep import SweepInput
+from twofour.dialects.stencil.traversal import accesses, captured_values, nested_ops
+from twofour.dialects.stencil.types import ResultType, TempType
+from twofour.mlir import arith, ir, memref
+from twofour.mlir_support import defining_op, is_inside
+from twofour.targets.cpu.kernel_abi import EntryConstants, shifted, view_type
+
+
+class AppliedRegion:
+    """The region of an apply, and the arguments of the kernel that it becomes.
+
+    `inputs` are the temps that it reads (one read along different axes counts once for each);
+    `scalars` are the captured values that are neither temps nor constants.
+    """
+
+    def __init__(self, apply: ApplyOp, domain: Box):
+        self.apply, self.domain = apply, domain
+        offsets = defaultdict(list)
+        for access in accesses(apply):
+            offsets[access.operands[0], access.axes].append(access.offset_tuple)
+        self.inputs = [SweepInput(temp, list(at), axes) for (temp, axes), at in offsets.items()]
+        self.scalars = [
+            value
+            for value in captured_values(apply)
+            if not isinstance(value.type, TempType) and not is_constant(value)
+        ]
+
+    def argument_types(self) -> list[ir.Type]:
+        """The types of the kernel's input views, scalars and output views."""
+        results = self.apply.results
+        return [
+            *(view_type(len(i.axes), i.temp.type.element_type) for i in self.inputs),
+            *(scalar.type for scalar in self.scalars),
+            *(view_type(self.domain.rank, result.type.element_type) for result in results),
+        ]
+
+    def outputs(self, arguments: Sequence[ir.Value]) -> list[ir.Value]:
+        """The output views among the kernel's arguments."""
+        first = len(self.inputs) + len(self.scalars)
+        return list(arguments[first : first + len(self.apply.results)])
+
+    def move(
+        self, arguments: Sequence[ir.Value], point: list[ir.Value], constants: EntryConstants
+    ) -> None:
+        """Move the region's ops to the insertion point, inside the kernel.
+
+        Accesses become loads at `point`, which counts from the start of the output views, and
+        `stencil.return` becomes stores to these. The apply is left with an empty block.
+        """
+        _Move(self, arguments, point, constants).run()
+
+
+def is_constant(value: ir.Value) -> bool:
+    """Whether a value is the result of `arith.constant`."""
+    owner = defining_op(value)
+    return owner is not None and owner.name == "arith.constant"
+
+
+class _Move:
+    def __init__(self, region: AppliedRegion, arguments, point, constants: EntryConstants):
+        self.apply, self.domain = region.apply, region.domain
+        self.views = {
+            (item.temp, item.axes): (view, [-min(c) for c in zip(*item.offsets, strict=True)])
+            for item, view in zip(region.inputs, arguments, strict=False)
+        }
+        scalars = arguments[len(region.inputs) :]
+        self.scalars = dict(zip(region.scalars, scalars, strict=False))
+        self.outputs = region.outputs(arguments)
+        self.point, self.constants = point, constants
+        self.kernel = arguments[0].owner.owner.operation
+
+    def run(self) -> None:
+        # An op that holds the place where the region's ops go, in their order.
+        anchor = arith.ConstantOp(ir.IndexType.get(), 0).operation
+        for op in list(self.apply.block.operations):
+            op.operation.move_before(anchor)
+        moved = [op for op in anchor.block.operations if op.operation != anchor]
+        anchor.erase()
+        for op in moved:
+            for inner in nested_ops(op):
+                self._copy_captured(inner)
+        for op in moved:
+            for inner in nested_ops(op):
+                for result in inner.results:
+                    if isinstance(result.type, ResultType):
+                        # What `scf.if` yields is the value itself from here on.
+                        result.set_type(result.type.element_type)
+        for op in moved:
+            for inner in nested_ops(op):
+                self._replace(inner)
+
+    def _copy_captured(self, op) -> None:
+        """Scalars become arguments of the kernel; constants from outside are copied into it."""
+        for position, operand in enumerate(op.operands):
+            if operand in self.scalars:
+                op.operation.operands[position] = self.scalars[operand]
+            elif is_constant(operand) and not is_inside(operand, self.kernel):
+                op.operation.operands[position] = self.constants.get(
+                    operand, lambda operand=operand: defining_op(operand).clone().results[0]
+                )
+
+    def _replace(self, op) -> None:
+        name, point = op.operation.name, self.point
+        if not name.startswith("stencil."):
+            return
+        with ir.InsertionPoint(op), op.location:
+            if name == "stencil.access":
+                view, lo = self.views[op.operands[0], op.axes]
+                shift = [a + b for a, b in zip(op.offset_tuple, lo, strict=True)]
+                at = shifted(self.constants, [point[axis] for axis in op.axes], shift)
+                op.results[0].replace_all_uses_with(memref.load(view, at))
+            elif name == "stencil.index":
+                dim = op.dim.value
+                shift = self.domain.lower[dim] + list(op.offset)[dim]
+                value = arith.addi(point[dim], self.constants.index(shift))
+                op.results[0].replace_all_uses_with(value)
+            elif name == "stencil.store_result":
+                op.results[0].replace_all_uses_with(op.operands[0])
+            elif name == "stencil.return":
+                for value, view in zip(op.operands, self.outputs, strict=True):
+                    memref.store(value, view, point)
+        op.operation.erase()

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The front of every compilation: what a program is, and what of it is linear.
+
+`analyse` leaves a module whose linear applies are weighted sums, and says what it found.
+"""
+
+from dataclasses import dataclass, field
+
+from twofour.context import make_context
+from twofour.diagnostics import located_in
+from twofour.dialects.nm.ops import SparsePatchMatmulOp, permutation_of
+from twofour.dialects.nm.transforms.compress import CompressPass
+from twofour.dialects.nm.transforms.crush import CrushPass
+from twofour.dialects.nm.transforms.permute_2to4 import Permute2to4Pass
+from twofour.dialects.stencil.ops import linear_terms
+from twofour.dialects.stencil.sweep import enclosing_function, kernel_name
+from twofour.dialects.stencil.transforms.convert_element_type import ConvertElementTypePass
+from twofour.dialects.stencil.transforms.extract_weights import (
+    ExtractWeightsPass,
+    LeftApply,
+    left_applies,
+)
+from twofour.dialects.stencil.transforms.fuse_steps import (
+    SINGLE_STEP_ATTRIBUTE,
+    STEPS_ATTRIBUTE,
+    FuseStepsPass,
+    linear_step,
+)
+from twofour.dialects.stencil.transforms.infer_bounds import InferBoundsPass
+from twofour.dialects.stencil.transforms.to_nm import ConvertStencilToNmPass
+from twofour.dialects.stencil.traversal import functions, nested_ops
+from twofour.errors import SourceLocation, TwofourError
+from twofour.frontend.source import parse_module, read_text
+from twofour.frontend.weights import kernel_module
+from twofour.kernels import Kernel
+from twofour.layout.search import mma_per_128_outputs
+from twofour.mlir import ir
+from twofour.mlir_support import error_at, source_location
+from twofour.options import CompileOptions
+from twofour.passes import ModulePass
+from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
+from twofour.program import Program, describe, select_function
+
+
+@dataclass(frozen=True)
+class LinearSweep:
+    """A function that is one linear step, and the kernel of its sweep.
+
+    The stencil has `offsets` and `weights`, one of each a term, and advances `steps` time steps.
+    """
+
+    function: str
+    kernel: str
+    offsets: tuple[tuple[int, ...], ...]
+    weights: tuple[float, ...]
+    steps: int
+
+
+@dataclass(frozen=True)
+class SparseLayout:
+    """The 2:4 operator of one sweep.
+
+    `columns` counts the distinct inputs of a tile, `k` the columns after padding, `density` the
+    share of A (rows x k) that is not zero.
+    """
+
+    function: str
+    tile: tuple[int, ...]
+    rows: int
+    columns: int
+    k: int
+    k_lower_bound: int
+    padding_columns: int
+    fragment: int
+    strategy: str
+    proven: bool
+    mma_per_128_outputs: float
+    density: float
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Why an apply stays on the general path, and where the op stands that decides it."""
+
+    reason: str
+    location: SourceLocation
+
+
+@dataclass
+class Analysis:
+    """A module up to the linear form of every sweep, and what was found in it.
+
+    `name` is the function to run, `element` the type of its fields. `single` and `fused` are set
+    for programs that are one linear step; `left` lists the applies that stay on the general path.
+    `is_kernel` says that the program has no file: its arrays are the domain. `passes` is what ran,
+    in order; whoever lowers the module adds to it.
+    """
+
+    module: ir.Module
+    options: CompileOptions
+    filename: str
+    program: Program
+    element: str
+    single: LinearSweep | None
+    fused: LinearSweep | None
+    left: list[LeftOut]
+    is_kernel: bool = False
+    passes: list[ModulePass] = field(default_factory=list)
+
+    def run(self, passes: list[ModulePass]) -> None:
+        """Run passes on the module, in place."""
+        run_passes(self.module, passes, self.filename)
+        self.passes += passes
+
+
+def load_program(source: str | Kernel, options: CompileOptions) -> tuple[ir.Module, str]:
+    """The module of a file or a kernel, in a context of its own, and the name to report it by."""
+    context = make_context()
+    with context, ir.Location.unknown():
+        if isinstance(source, Kernel):
+            if options.function is not None:
+                raise TwofourError(
+                    f"expected --function with a file only, got kernel '{source.name}'"
+                )
+            module = kernel_module(source, options.storage or "f32", options.fuse_steps)
+            return module, source.name
+        return parse_module(read_text(source), source), source
+
+
+def front_passes(options: CompileOptions, convert: bool) -> list[ModulePass]:
+    """Passes up to the linear form of every sweep; `convert` changes the element type."""
+    passes: list[ModulePass] = [InferBoundsPass(), ExtractWeightsPass()]
+    if convert:
+        # After the weights were found, so that they are rounded to the type of sums only.
+        passes.append(ConvertElementTypePass(to=options.storage))
+    if options.fuse_steps > 1:
+        passes.append(FuseStepsPass(steps=options.fuse_steps))
+    return passes
+
+
+def layout_passes() -> list[ModulePass]:
+    """Passes from weighted sums to compressed 2:4 patch operators."""
+    return [ConvertStencilToNmPass(), CrushPass(), Permute2to4Pass(), CompressPass()]
+
+
+def run_passes(module: ir.Module, passes: list[ModulePass], filename: str) -> None:
+    elements = [PassElement(p.spell(), p) for p in passes]
+    run_pipeline(module, elements, PipelineOptions(filename=filename))
+
+
+def analyse(
+    module: ir.Module, filename: str, options: CompileOptions, *, is_kernel: bool = False
+) -> Analysis:
+    """Find the linear sweeps of a program, in place.
+
+    Raises TwofourError for a program that cannot be read or run, and where `options` ask for a
+    schedule or fusion that the program does not admit.
+    """
+    with module.context, ir.Location.unknown(), located_in(filename):
+        name = select_function(module, options.function, filename).attributes["sym_name"].value
+        _keep_called(module, name)
+        _check_symbols(module)
+        passes = front_passes(options, options.dtype is not None and not is_kernel)
+        run_passes(module, passes, filename)
+        function = select_function(module, name, filename)
+        program = describe(function, filename)
+        left = list(left_applies(function))
+        single, fused = _linear_sweeps(module, name)
+        _check_admitted(options, function, program, left, single)
+        reasons = [
+            LeftOut(item.reason, source_location(item.op.location, filename)) for item in left
+        ]
+    element = program.fields[0].element if program.fields else ""
+    return Analysis(
+        module, options, filename, program, element, single, fused, reasons, is_kernel, passes
+    )
+
+
+def lay_out(module: ir.Module, filename: str) -> list[SparseLayout]:
+    """Turn every weighted sum into its 2:4 operator, in place, and describe these."""
+    run_passes(module, layout_passes(), filename)
+    return describe_layouts(module)
+
+
+def describe_layouts(module: ir.Module) -> list[SparseLayout]:
+    """The 2:4 operators of a module."""
+    return [_layout(op) for op in nested_ops(module, SparsePatchMatmulOp.OPERATION_NAME)]
+
+
+def _keep_called(module: ir.Module, name: str) -> None:
+    """Erase the functions that a run of @name does not call."""
+    by_name = {f.attributes["sym_name"].value: f for f in nested_ops(module, "func.func")}
+    called, waiting = set(), [name]
+    while waiting:
+        current = waiting.pop()
+        if current in by_name and current not in called:
+            called.add(current)
+            calls = nested_ops(by_name[current], "func.call")
+            waiting += [call.attributes["callee"].value for call in calls]
+    for other in by_name.keys() - called:
+        by_name[other].operation.erase()
+
+
+def _check_symbols(module: ir.Module) -> None:
+    """Raise TwofourError for calls that cannot be linked and for names of fused steps.
+
+    Declarations that nothing calls are erased.
+    """
+    called = {op.attributes["callee"].value for op in nested_ops(module, "func.call")}
+    for op in nested_ops(module, "func.func"):
+        name = op.attributes["sym_name"].value
+        if STEPS_ATTRIBUTE in op.attributes:
+            raise error_at(op, f"expected no {STEPS_ATTRIBUTE}: fused steps are made, not read")
+        if not op.regions[0].blocks:
+            if name in called:
+                raise error_at(op, f"expected a body, got a declaration of @{name} alone")
+            op.operation.erase()
+
+
+def _check_admitted(
+    options: CompileOptions,
+    function,
+    program: Program,
+    left: list[LeftApply],
+    single: LinearSweep | None,
+) -> None:
+    """Raise TwofourError where the options ask for more than the program admits."""
+    elements = {field.element for field in program.fields}
+    if options.storage is not None and elements and options.storage not in elements:
+        got = ", ".join(sorted(elements))
+        raise error_at(function, f"expected float fields to convert to {options.dtype}, got {got}")
+    if options.schedule in ("sparse", "dense") and left:
+        reason = left[0].reason
+        raise error_at(
+            left[0].op, f"expected constant weights for schedule '{options.schedule}': {reason}"
+        )
+    if options.fuse_steps > 1 and single is None:
+        raise error_at(function, "expected one linear step of one field, to fuse steps")
+
+
+def _layout(op: SparsePatchMatmulOp) -> SparseLayout:
+    operator, found = op.operator(), permutation_of(op)
+    rows, k = operator.matrix.shape
+    return SparseLayout(
+        function=enclosing_function(op).attributes["sym_name"].value,
+        tile=operator.tile,
+        rows=rows,
+        columns=k - found["padding_columns"],
+        k=k,
+        **found,
+        mma_per_128_outputs=mma_per_128_outputs(operator.matrix, found["fragment"]),
+        density=float((operator.matrix != 0).mean()),
+    )
+
+
+def _linear_sweeps(module: ir.Module, name: str) -> tuple[LinearSweep | None, LinearSweep | None]:
+    single = fused = None
+    for function in functions(module.operation):
+        step = linear_step(function)
+        if step is None:
+            continue
+        own = function.attributes["sym_name"].value
+        offsets, weights, _ = linear_terms(step.weighted_sum)
+        steps = 1
+        if STEPS_ATTRIBUTE in function.attributes:
+            if function.attributes[SINGLE_STEP_ATTRIBUTE].value != name:
+                continue
+            steps = function.attributes[STEPS_ATTRIBUTE].value
+        elif own != name:
+            continue
+        sweep = LinearSweep(
+            own, kernel_name(step.weighted_sum), tuple(offsets), tuple(weights), steps
+        )
+        if steps > 1:
+            fused = sweep
+        else:
+            single = sweep
+    return single, fused

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What to compile for: target, schedule, element type."""
+
+from dataclasses import dataclass
+
+from twofour.errors import TwofourError
+from twofour.runtime import element_type
+from twofour.suggestions import suggest
+
+CPU_SCHEDULES = ("auto", "direct", "sparse")
+GPU_SCHEDULES = ("auto", "sparse", "dense", "simt")
+CHIPS = ("sm_80", "sm_89", "sm_90", "sm_100")
+SIMULATED = "sim:"
+TARGETS = ("cpu", *CHIPS, *(SIMULATED + chip for chip in CHIPS))
+
+# Fields of f32 that are multiplied as tf32.
+TF32 = "tf32"
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """What to compile for.
+
+    `dtype` is a storage type, or tf32 (f32 in memory, multiplied with 11 bits of precision), or
+    None for the program's own (f32 for kernels). `fuse_steps` is the number of steps in one sweep
+    (1: no fusion). `function` names the function of a file. Raises TwofourError for anything
+    that is not known.
+    """
+
+    target: str = "cpu"
+    schedule: str = "auto"
+    dtype: str | None = None
+    fuse_steps: int = 1
+    function: str | None = None
+
+    def __post_init__(self):
+        if self.target not in TARGETS:
+            raise TwofourError(
+                f"unknown target '{self.target}'{suggest(str(self.target), TARGETS)}"
+            )
+        schedules = CPU_SCHEDULES if self.target == "cpu" else GPU_SCHEDULES
+        if self.schedule not in schedules:
+            hint = suggest(str(self.schedule), schedules)
+            raise TwofourError(f"unknown schedule '{self.schedule}'{hint}")
+        if self.dtype == TF32:
+            if self.target == "cpu":
+                raise TwofourError("expected a GPU target for dtype tf32, got target 'cpu'")
+        elif self.dtype is not None:
+            element_type(self.dtype)
+        if type(self.fuse_steps) is not int or self.fuse_steps < 1:
+            raise TwofourError(f"expected at least 1 fused step, got {self.fuse_steps!r}")
+
+    @property
+    def storage(self) -> str | None:
+        """The storage type asked for."""
+        return "f32" if self.dtype == TF32 else self.dtype
+
+    @property
+    def chip(self) -> str | None:
+        """The GPU architecture, None for the CPU."""
+        return None if self.target == "cpu" else self.target.removeprefix(SIMULATED)
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether GPU code is executed by the simulator."""
+        return self.target.startswith(SIMULATED)

@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The compiler driver of the GPU targets: from a program and options to a bundle."""
+
+from dataclasses import asdict, dataclass
+
+from twofour import __version__
+from twofour.analysis import (
+    Analysis,
+    LinearSweep,
+    SparseLayout,
+    analyse,
+    describe_layouts,
+    lay_out,
+    load_program,
+)
+from twofour.diagnostics import located_in
+from twofour.dialects.nm.transforms.compress import CompressPass
+from twofour.dialects.nm.transforms.crush import CrushPass
+from twofour.dialects.nm.transforms.permute_2to4 import Permute2to4Pass
+from twofour.dialects.nm.transforms.to_gpu import ConvertNmToGpuPass
+from twofour.dialects.stencil.transforms.bufferize import BufferizePass
+from twofour.dialects.stencil.transforms.to_gpu import ConvertStencilToGpuPass
+from twofour.dialects.stencil.transforms.to_nm import ConvertStencilToNmPass
+from twofour.dialects.stencil.traversal import nested_ops
+from twofour.errors import TwofourError
+from twofour.kernels import Kernel
+from twofour.mlir import ir
+from twofour.mlir_support import error_at
+from twofour.options import TF32, CompileOptions
+from twofour.passes import ModulePass
+from twofour.pipeline import PassElement, pipeline_text
+from twofour.program import select_function
+from twofour.runtime.bundle import Bundle
+from twofour.runtime.manifest import FORMAT, field_entry, view_entry
+from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
+from twofour.targets.fields import field_spec
+from twofour.targets.gpu.kernel_abi import LaunchShape, kernel_module
+from twofour.targets.gpu.lowering import to_llvm_ir, to_nvvm
+from twofour.targets.gpu.ptx import assemble, to_ptx
+from twofour.targets.plan import CallSequence, KernelCall, NoPlan, read_calls
+
+STAGES = ("stencil", "nm", "gpu", "nvvm", "llvm", "ptx", "cubin")
+EDGES = "edges"
+
+
+@dataclass(frozen=True)
+class CompiledGpu:
+    """A bundle, and what was decided on the way to it.
+
+    `schedule` is sparse, dense or simt; `layouts` describes the 2:4 operators, of the sparse
+    schedule or where they were asked for.
+    """
+
+    bundle: Bundle
+    found: Analysis
+    schedule: str
+    layouts: list[SparseLayout]
+
+
+@dataclass
+class _Build:
+    """A module on its way, and its text after each stage."""
+
+    found: Analysis
+    schedule: str
+    texts: dict[str, str]
+    layouts: list[SparseLayout]
+
+    def keep(self, stage: str) -> None:
+        self.texts[stage] = str(self.found.module)
+
+
+def compile_gpu(
+    source: str | Kernel, options: CompileOptions, *, report_layouts: bool = False
+) -> CompiledGpu:
+    """Compile a file or a kernel for a GPU target.
+
+    The bundle has machine code where ptxas is installed, unless the target is simulated. With
+    `report_layouts` the 2:4 operators are described whatever the schedule. Raises TwofourError as
+    `compile_cpu` does, and at ops that no kernel can execute.
+    """
+    build = _convert(source, options, report_layouts)
+    text = build.texts["stencil"]
+    found, module = build.found, build.found.module
+    with module.context, ir.Location.unknown(), located_in(found.filename):
+        main = select_function(module, found.program.name, found.filename)
+        kernels = _kernel_entries(module)
+        program = _program_entry(build, main)
+    ptx = _ptx(build, options.chip)
+    machine = None if options.is_simulated else assemble(ptx, options.chip)
+    for name, entry in kernels.items():
+        entry["resources"] = asdict(machine.resources[name]) if machine else None
+    manifest = {
+        "format": FORMAT,
+        "generator": f"twofour {__version__}",
+        "target": options.chip,
+        "element": found.element,
+        "arithmetic": _arithmetic(found.element, options),
+        "schedule": build.schedule,
+        "source": {"name": found.filename, "text": text},
+        "pipeline": pipeline_text([PassElement(p.spell(), p) for p in found.passes]),
+        "boundary": ["fixed"],
+        "kernels": kernels,
+        "program": program,
+    }
+    bundle = Bundle(manifest, ptx, machine.cubin if machine else None)
+    return CompiledGpu(bundle, found, build.schedule, build.layouts)
+
+
+def emit(source: str | Kernel, options: CompileOptions, stage: str) -> str | bytes:
+    """What the compiler has after a stage out of STAGES; bytes for machine code.
+
+    Raises TwofourError as `compile_gpu` does, for machine code without ptxas, and for a stage that
+    the schedule does not pass through.
+    """
+    build = _convert(source, options, report_layouts=False)
+    if stage in ("nvvm", "llvm", "ptx", "cubin"):
+        ptx = _ptx(build, options.chip)
+        if stage == "cubin":
+            machine = assemble(ptx, options.chip)
+            if machine is None:
+                raise TwofourError("expected ptxas to emit machine code, got none on the path")
+            return machine.cubin
+    if stage not in build.texts:
+        raise TwofourError(f"expected a stage that schedule '{build.schedule}' has, got '{stage}'")
+    return build.texts[stage]
+
+
+def _convert(source: str | Kernel, options: CompileOptions, report_layouts: bool) -> _Build:
+    """Front, layout passes and kernels: a module in the gpu dialect."""
+    module, filename = load_program(source, options)
+    with module.context, ir.Location.unknown():
+        text = str(module)
+    found = analyse(module, filename, options, is_kernel=isinstance(source, Kernel))
+    build = _Build(found, _schedule(found, options), {"stencil": text}, [])
+    with module.context, ir.Location.unknown(), located_in(filename):
+        build.texts["stencil"] = str(module)
+        before = ir.Module.parse(str(module)) if found.fused or report_layouts else None
+        if build.schedule != "simt":
+            found.run(_layout_passes(found.element, build.schedule))
+            build.keep("nm")
+            build.layouts = describe_layouts(module)
+            arithmetic = _arithmetic(found.element, options)
+            found.run([ConvertNmToGpuPass(chip=options.chip, dtype=arithmetic)])
+        found.run([ConvertStencilToGpuPass(chip=options.chip), BufferizePass()])
+        if found.fused:
+            _add_edges(module, before, found.single, options.chip)
+        build.keep("gpu")
+        if report_layouts and not build.layouts:
+            build.layouts = lay_out(before, filename)
+    return build
+
+
+def _schedule(found: Analysis, options: CompileOptions) -> str:
+    """The schedule of a program; raises TwofourError where it cannot have the one asked for."""
+    is_step = found.single is not None and feeds_back(found)
+    if options.schedule in ("sparse", "dense") and not is_step:
+        raise TwofourError(
+            "expected one linear step of one field whose result becomes its input for schedule "
+            f"'{options.schedule}' on a GPU"
+        )
+    if options.schedule == "auto":
+        # Multiplying f32 exactly takes three instructions for one, f64 has no sparse one.
+        by_matrix = found.element in ("f16", "bf16") or options.dtype == TF32
+        return "sparse" if is_step and by_matrix else "simt"
+    if options.schedule == "sparse" and found.element == "f64":
+        return "dense"
+    return options.schedule
+
+
+def feeds_back(found: Analysis) -> bool:
+    """Whether the result of a linear step becomes its input."""
+    program = found.program
+    if len(program.inputs) != 1 or len(program.outputs) != 1:
+        return False
+    source, target = program.inputs[0].index, program.outputs[0].index
+    return source == target or program.rotation[source] == target
+
+
+def _arithmetic(element: str, options: CompileOptions) -> str:
+    return TF32 if options.dtype == TF32 else element
+
+
+def _layout_passes(element: str, schedule: str) -> list[ModulePass]:
+    """Passes from weighted sums to the operators that a schedule multiplies."""
+    crushed = [ConvertStencilToNmPass(), CrushPass()]
+    if schedule == "dense":
+        return crushed
+    if element == "f32":
+        # tf32 is 1:2 sparse: pairs, as staircase and blossom make them.
+        return [*crushed, Permute2to4Pass(strategy="blossom", fragment=16), CompressPass()]
+    return [*crushed, Permute2to4Pass(), CompressPass()]
+
+
+def _add_edges(module: ir.Module, before: ir.Module, single: LinearSweep, chip: str) -> None:
+    """Add a kernel of one step for views of any alignment: the rims of fused sweeps need it."""
+    for function in nested_ops(before, "func.func"):
+        if function.attributes["sym_name"].value != single.function:
+            function.operation.erase()
+    ConvertStencilToGpuPass(chip=chip).run(before.operation)
+    (kernel,) = nested_ops(before, "gpu.func")
+    clone = kernel.operation.clone(ip=ir.InsertionPoint(kernel_module(module.operation, chip)))
+    clone.attributes["sym_name"] = ir.StringAttr.get(EDGES)
+
+
+def _ptx(build: _Build, chip: str) -> str:
+    found = build.found
+    to_nvvm(found.module, found.filename)
+    build.keep("nvvm")
+    build.texts["llvm"] = to_llvm_ir(found.module, found.filename)
+    build.texts["ptx"] = to_ptx(build.texts["llvm"], chip)
+    return build.texts["ptx"]
+
+
+def _kernel_entries(module: ir.Module) -> dict[str, dict]:
+    """The kernels of a module in the gpu dialect, as a manifest holds them."""
+    entries = {}
+    for op in nested_ops(module, "gpu.func"):
+        shape = LaunchShape.of(op)
+        kinds = list(op.attributes["function_type"].value.inputs)
+        views = [isinstance(kind, ir.MemRefType) for kind in kinds]
+        inputs = op.attributes[INPUTS_ATTRIBUTE].value
+        entries[op.attributes["sym_name"].value] = {
+            "rank": kinds[-1].rank,
+            "inputs": inputs,
+            "outputs": sum(views) - inputs,
+            "scalars": [str(k) for k, view in zip(kinds, views, strict=True) if not view],
+            "threads": shape.threads,
+            "tile": list(shape.tile),
+            "march": shape.march,
+            "shared_bytes": shape.shared_bytes,
+            "alignment": shape.alignment,
+        }
+    return entries
+
+
+def _program_entry(build: _Build, main) -> dict:
+    found = build.found
+    program = found.program
+    fields = [field_entry(field_spec(program, argument)) for argument in program.fields]
+    if found.single is not None and feeds_back(found):
+        return _linear_entry(found, fields)
+    if found.fused is not None:
+        raise error_at(main, "expected input and output fields of one type to fuse steps")
+    inputs = {
+        op.attributes["sym_name"].value: op.attributes[INPUTS_ATTRIBUTE].value
+        for op in nested_ops(found.module, "gpu.func")
+    }
+    try:
+        sequence = read_calls(main, inputs)
+    except NoPlan as stop:
+        what = stop.op.operation.name
+        raise error_at(
+            stop.op, f"expected only sweeps in a function for a GPU target, got '{what}'"
+        ) from None
+    return {
+        "kind": "fields",
+        "name": program.name,
+        "fields": fields,
+        "rotation": list(program.rotation),
+        "scalars": [a.element for a in program.arguments if not a.is_field],
+        **_plan_entry(sequence),
+        "time_loop": False,
+    }
+
+
+def _linear_entry(found: Analysis, fields: list[dict]) -> dict:
+    offsets = list(zip(*found.single.offsets, strict=True))
+    return {
+        "kind": "linear",
+        "name": found.program.name,
+        "rank": len(offsets),
+        "single": found.single.kernel,
+        "fused": found.fused and found.fused.kernel,
+        "edges": EDGES if found.fused else None,
+        "fused_steps": found.fused.steps if found.fused else 1,
+        "reach_lo": [-min(column) for column in offsets],
+        "reach_hi": [max(column) for column in offsets],
+        "fields": None if found.is_kernel else fields,
+    }
+
+
+def _plan_entry(sequence: CallSequence) -> dict:
+    def launch(call: KernelCall) -> dict:
+        return {
+            "kernel": call.name,
+            "inputs": [view_entry(view) for view in call.inputs],
+            "scalars": list(call.scalars),
+            "outputs": [view_entry(view) for view in call.outputs],
+        }
+
+    return {
+        "launches": [launch(call) for call in sequence.calls],
+        "workspaces": [[list(shape), element] for shape, element in sequence.workspaces],
+    }

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The calling convention of GPU kernels, and what stands beside them in a `gpu.module`.
+
+A kernel takes input views, scalars and output views, as a CPU kernel does
+(`twofour.targets.cpu.kernel_abi`), without a range: an output view is exactly what it writes. Views
+are lowered to MLIR's descriptors (allocated, aligned, offset, sizes, strides).
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from twofour.dialects.stencil.box import Box
+from twofour.mlir import arith, gpu, ir, memref
+from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
+
+LAUNCH_ATTRIBUTE = "stencil.launch"
+KERNELS = "kernels"  # the gpu.module that holds them
+GLOBAL, CONSTANT = 1, 4  # memory spaces of tables
+
+
+@dataclass(frozen=True)
+class LaunchShape:
+    """How a kernel is launched: what one block writes, and what it needs.
+
+    `tile` holds the outputs of a block per axis, `march` how many tiles it writes along axis 0;
+    `alignment` is the number of bytes that rows start on, `shared_bytes` its shared memory.
+    """
+
+    threads: int
+    tile: tuple[int, ...]
+    march: int
+    alignment: int
+    shared_bytes: int = 0
+
+    def to_attribute(self) -> ir.DictAttr:
+        """The shape, but for the threads, which the function itself names."""
+        i64 = ir.IntegerType.get_signless(64)
+        numbers = {name: getattr(self, name) for name in ("march", "alignment", "shared_bytes")}
+        return ir.DictAttr.get(
+            {
+                "tile": ir.DenseI64ArrayAttr.get(list(self.tile)),
+                **{name: ir.IntegerAttr.get(i64, number) for name, number in numbers.items()},
+            }
+        )
+
+    @classmethod
+    def of(cls, function: gpu.GPUFuncOp) -> "LaunchShape":
+        """The shape that a kernel carries."""
+        found = function.attributes[LAUNCH_ATTRIBUTE]
+        return cls(
+            threads=list(ir.DenseI32ArrayAttr(function.attributes["known_block_size"]))[0],
+            tile=tuple(ir.DenseI64ArrayAttr(found["tile"])),
+            march=found["march"].value,
+            alignment=found["alignment"].value,
+            shared_bytes=found["shared_bytes"].value,
+        )
+
+    def blocks(self, extents: Sequence[int]) -> int:
+        """Blocks that write an output of these extents."""
+        steps = (self.tile[0] * self.march, *self.tile[1:])
+        return math.prod(-(-n // step) for n, step in zip(extents, steps, strict=True))
+
+
+def enclosing_module(op) -> ir.Operation:
+    """The module around an op."""
+    parent = op.operation
+    while parent.parent is not None:
+        parent = parent.parent.operation
+    return parent
+
+
+def kernel_module(module: ir.Operation, chip: str) -> ir.Block:
+    """The block of a module's `gpu.module`, which is made at its end when it is not there yet."""
+    block = module.regions[0].blocks[0]
+    for op in block.operations:
+        if op.operation.name == "gpu.module":
+            return op.regions[0].blocks[0]
+    module.attributes["gpu.container_module"] = ir.UnitAttr.get()
+    with ir.InsertionPoint(block), ir.Location.unknown():
+        made = gpu.GPUModuleOp(
+            KERNELS, targets=ir.Attribute.parse(f'[#nvvm.target<chip = "{chip}">]')
+        )
+        return (
+            made.regions[0].blocks[0] if made.regions[0].blocks else made.regions[0].blocks.append()
+        )
+
+
+def gpu_function(
+    name: str, arguments: Sequence[ir.Type], inputs: int, shape: LaunchShape
+) -> gpu.GPUFuncOp:
+    """A kernel with an empty entry block, at the current insertion point.
+
+    The first `inputs` arguments are input views; numbers and output views follow.
+    """
+    kind = ir.FunctionType.get(list(arguments), [])
+    function = gpu.GPUFuncOp(ir.TypeAttr.get(kind), name, known_block_size=[shape.threads, 1, 1])
+    # The op's own attribute; `kernel=True` would set another one beside it.
+    function.attributes["kernel"] = ir.UnitAttr.get()
+    count = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), inputs)
+    function.attributes[INPUTS_ATTRIBUTE] = count
+    function.attributes[LAUNCH_ATTRIBUTE] = shape.to_attribute()
+    # Without it ptxas spills to make room for more blocks than shared memory does.
+    i32 = ir.IntegerType.get_signless(32)
+    function.attributes["nvvm.minctasm"] = ir.IntegerAttr.get(i32, 1)
+    function.regions[0].blocks.append(*arguments)
+    return function
+
+
+def workgroup() -> ir.Attribute:
+    """The memory space of shared memory."""
+    return ir.Attribute.parse("#gpu.address_space<workgroup>")
+
+
+def shared_type(elements: int, element: ir.Type) -> ir.MemRefType:
+    """The type of a part of shared memory."""
+    return ir.MemRefType.get([elements], element, memory_space=workgroup())
+
+
+def table(name: str, values: np.ndarray, element: ir.Type, space: int = GLOBAL) -> ir.Value:
+    """A constant table before the function that is being built, read at the insertion point.
+
+    `values` is int32 or float64 of any rank; `element` its type in the IR.
+    """
+    function = ir.InsertionPoint.current.block.owner
+    while function.operation.name != "gpu.func":
+        function = function.operation.parent
+    kind = ir.MemRefType.get(
+        list(values.shape),
+        element,
+        memory_space=ir.IntegerAttr.get(ir.IntegerType.get_signless(32), space),
+    )
+    with ir.InsertionPoint(function):
+        memref.global_(
+            name,
+            kind,
+            sym_visibility="private",
+            initial_value=ir.DenseElementsAttr.get(np.ascontiguousarray(values), type=element),
+            constant=True,
+            alignment=16,
+        )
+    return memref.get_global(kind, name)
+
+
+def launch(shape: LaunchShape) -> Callable[[str, list[ir.Value], Box], None]:
+    """What `replace_by_sweep` calls to launch a kernel of this shape."""
+
+    def call(kernel: str, arguments: list[ir.Value], domain: Box) -> None:
+        def index(number: int) -> ir.Value:
+            return arith.ConstantOp(ir.IndexType.get(), number).result
+
+        one = index(1)
+        shared = arith.ConstantOp(ir.IntegerType.get_signless(32), shape.shared_bytes).result
+        gpu.LaunchFuncOp(
+            [KERNELS, kernel],
+            (index(shape.blocks(domain.extents)), one, one),
+            (index(shape.threads), one, one),
+            arguments,
+            dynamic_shared_memory_size=shared,
+        )
+
+    return call

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From kernels in the gpu dialect to NVVM and to LLVM IR."""
+
+import re
+
+from twofour.diagnostics import located_in
+from twofour.dialects.stencil.traversal import nested_ops
+from twofour.mlir import ir, llvm
+from twofour.mlir_support import error_at
+from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
+from twofour.targets.gpu.llvm_text import adapt
+
+# Inside the gpu.module; the conversion to NVVM takes arith, vector, cf and memref ops with it.
+NVVM_PIPELINE = (
+    "gpu.module("
+    "convert-nvgpu-to-nvvm,"
+    "convert-scf-to-cf,"
+    "expand-strided-metadata,"
+    "lower-affine,"
+    "convert-gpu-to-nvvm{index-bitwidth=64},"
+    "convert-math-to-llvm,"
+    "reconcile-unrealized-casts,"
+    "canonicalize,cse)"
+)
+LLVM_PIPELINE = ("convert-nvvm-to-llvm", "reconcile-unrealized-casts")
+
+_NOT_LLVM = re.compile(r'"(?!llvm\.|nvvm\.|builtin\.module|gpu\.module)[a-z_]\w*\.[\w.]+"\(')
+
+
+def to_nvvm(module: ir.Module, filename: str) -> None:
+    """Lower the kernels of a module to the NVVM and LLVM dialects, in place."""
+    _run(module, (NVVM_PIPELINE,), filename)
+    with module.context:
+        for kernels in nested_ops(module, "gpu.module"):
+            _declare_shared_memory(kernels)
+
+
+def to_llvm_ir(module: ir.Module, filename: str) -> str:
+    """The kernels of a module after `to_nvvm`, as LLVM IR for llvmlite; changes the module.
+
+    Raises TwofourError at an op that has no translation.
+    """
+    _run(module, LLVM_PIPELINE, filename)
+    with module.context, ir.Location.unknown(), located_in(filename):
+        alone = ir.Module.create()
+        for kernels in nested_ops(module, "gpu.module"):
+            for op in kernels.regions[0].blocks[0].operations:
+                alone.body.append(op.operation.clone())
+        # The translation of an unknown op crashes the process.
+        if _NOT_LLVM.search(alone.operation.get_asm(print_generic_op_form=True)):
+            for op in nested_ops(alone):
+                if not op.operation.name.startswith(("llvm.", "nvvm.", "builtin.module")):
+                    raise error_at(op, "expected an op that the GPU targets have code for")
+        return adapt(llvm.translate_module_to_llvmir(alone.operation))
+
+
+def _declare_shared_memory(kernels) -> None:
+    """Dynamic shared memory is declared only; as a definition it would be of size 0."""
+    for op in kernels.regions[0].blocks[0].operations:
+        if op.operation.name == "llvm.mlir.global" and "array<0 x i8>" in str(
+            op.attributes["global_type"]
+        ):
+            op.attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<external>")
+
+
+def _run(module: ir.Module, texts: tuple[str, ...], filename: str) -> None:
+    elements = [PassElement(text, None) for text in texts]
+    run_pipeline(module, elements, PipelineOptions(filename=filename, verify=False))

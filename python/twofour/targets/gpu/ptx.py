@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""PTX from LLVM IR by llvmlite, and machine code by ptxas where it is installed."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+
+import llvmlite.binding as llvmlite
+
+from twofour.errors import TwofourError
+
+TRIPLE = "nvptx64-nvidia-cuda"
+# The first PTX version with every instruction that is generated; sm_100 needs a later one.
+PTX_FEATURES = {"sm_100": "+ptx86"}
+DEFAULT_FEATURES = "+ptx85"
+PTXAS = "ptxas"
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What ptxas says of one kernel: registers a thread, bytes spilled and of local memory."""
+
+    registers: int
+    spill_bytes: int
+    local_bytes: int
+
+
+@cache
+def _initialize() -> None:
+    llvmlite.initialize_all_targets()
+    llvmlite.initialize_all_asmprinters()
+    # Pointers to shared memory take one register.
+    llvmlite.set_option("twofour", "--nvptx-short-ptr")
+
+
+def to_ptx(llvm_ir: str, chip: str) -> str:
+    """Optimise a module of kernels and print PTX for a chip such as sm_90.
+
+    Raises TwofourError for IR that llvmlite's LLVM does not read.
+    """
+    _initialize()
+    try:
+        module = llvmlite.parse_assembly(f'target triple = "{TRIPLE}"\n{llvm_ir}')
+        module.verify()
+    except RuntimeError as error:
+        message = " ".join(str(error).split())
+        raise TwofourError(f"expected LLVM IR that llvmlite reads, got: {message}") from None
+    machine = llvmlite.Target.from_triple(TRIPLE).create_target_machine(
+        cpu=chip, features=PTX_FEATURES.get(chip, DEFAULT_FEATURES), opt=3
+    )
+    module.data_layout = str(machine.target_data)
+    builder = llvmlite.create_pass_builder(
+        machine, llvmlite.create_pipeline_tuning_options(speed_level=3)
+    )
+    builder.getModulePassManager().run(module, builder)
+    return machine.emit_assembly(module)
+
+
+def find_ptxas() -> str | None:
+    """The path of ptxas, None where it is not installed."""
+    found = shutil.which(PTXAS)
+    if found is None:
+        home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH")
+        found = home and shutil.which(os.path.join(home, "bin", PTXAS))
+    return found
+
+
+@dataclass(frozen=True)
+class MachineCode:
+    """What ptxas made of a module: the cubin, the resources of each kernel, and its warnings."""
+
+    cubin: bytes
+    resources: dict[str, Resources]
+    warnings: tuple[str, ...]
+
+
+def assemble(ptx: str, chip: str) -> MachineCode | None:
+    """Machine code of a module for a chip such as sm_90; None without ptxas.
+
+    Raises TwofourError where ptxas refuses the module.
+    """
+    ptxas = find_ptxas()
+    if ptxas is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = (os.path.join(folder, name) for name in ("kernels.ptx", "kernels.cubin"))
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(ptx)
+        command = [ptxas, f"-arch={chip}", "-v", source, "-o", target]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        report = done.stdout + done.stderr
+        if done.returncode:
+            raise TwofourError(f"ptxas: {' '.join(report.split())}")
+        lines = report.splitlines()
+        warnings = tuple(x for x in lines if "warning" in x or "dvisory" in x)
+        with open(target, "rb") as file:
+            return MachineCode(file.read(), read_report(report), warnings)
+
+
+def read_report(report: str) -> dict[str, Resources]:
+    """The resources of every kernel in what `ptxas -v` prints."""
+    found = {}
+    for part in re.split(r"Compiling entry function '", report)[1:]:
+        name = part.partition("'")[0]
+        registers = re.search(r"Used (\d+) registers", part)
+        stack = re.search(r"(\d+) bytes stack frame", part)
+        spills = re.findall(r"(\d+) bytes spill (?:stores|loads)", part)
+        found[name] = Resources(
+            int(registers[1]) if registers else 0,
+            sum(map(int, spills)),
+            int(stack[1]) if stack else 0,
+        )
+    return found

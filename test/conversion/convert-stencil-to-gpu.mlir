@@ -1,0 +1,188 @@
+// RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-gpu=chip=sm_90 | filecheck %s
+
+!temp = !stencil.temp<#stencil.bounds<[-2], [1030]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [1025]>, f64>
+
+// The function launches a kernel on the part of the input that the sum reads: [-1,1027] of
+// [-2,1030]. A block writes 1024 points.
+
+// CHECK-LABEL: func.func @sum(
+// CHECK: memref.subview %{{.*}}[1] [1028] [1]
+// CHECK-NEXT: %[[IN:.*]] = memref.cast
+// CHECK-NEXT: %[[ALLOC:.*]] = memref.alloc() : memref<1025xf64>
+// CHECK-NEXT: %[[OUT:.*]] = memref.cast %[[ALLOC]]
+// CHECK-DAG: %[[BLOCKS:.*]] = arith.constant 2 : index
+// CHECK-DAG: %[[THREADS:.*]] = arith.constant 256 : index
+// CHECK: gpu.launch_func @kernels::@sum_kernel0 blocks in (%[[BLOCKS]], %{{.*}}, %{{.*}}) threads in (%[[THREADS]], %{{.*}}, %{{.*}}) {{.*}} args(%[[IN]] : memref<?xf64, strided<[1], offset: ?>>, %[[OUT]] : memref<?xf64, strided<[1], offset: ?>>)
+
+// CHECK: gpu.module @kernels [#nvvm.target<chip = "sm_90">]
+// CHECK: gpu.func @sum_kernel0(%[[IN:[a-z0-9]+]]: memref<?xf64, strided<[1], offset: ?>>, %[[OUT:[a-z0-9]+]]: memref<?xf64, strided<[1], offset: ?>>) kernel
+// CHECK-SAME: known_block_size = array<i32: 256, 1, 1>
+// CHECK-SAME: stencil.kernel_inputs = 1 : i64
+// CHECK-SAME: stencil.launch = {alignment = 8 : i64, march = 1 : i64, shared_bytes = 0 : i64, tile = array<i64: 1024>}
+// CHECK-DAG: %[[C3:.*]] = arith.constant 3 : index
+// CHECK-DAG: %[[C256:.*]] = arith.constant 256 : index
+// CHECK-DAG: %[[C768:.*]] = arith.constant 768 : index
+// CHECK-DAG: %[[C1024:.*]] = arith.constant 1024 : index
+// CHECK-DAG: %[[TWO:.*]] = arith.constant 2.000000e+00 : f64
+// CHECK-DAG: %[[ONE:.*]] = arith.constant 1.000000e+00 : f64
+// CHECK-DAG: %[[CONSTANT:.*]] = arith.constant 5.000000e-01 : f64
+// CHECK-DAG: %[[SIZE:.*]] = memref.dim %[[OUT]]
+
+// Lanes are neighbours, and the four points of a thread lie 256 apart. Terms are added from the
+// lowest offset on, by fused multiply-adds that start from the constant. Index 0 of the input is
+// offset -1.
+
+// CHECK: %[[BLOCK:.*]] = arith.index_castui %{{.*}} : i32 to index
+// CHECK-NEXT: %[[START:.*]] = arith.muli %[[BLOCK]], %[[C1024]]
+// CHECK-NEXT: %[[X:.*]] = arith.addi %[[START]], %{{.*}}
+// CHECK-NEXT: %[[LAST:.*]] = arith.addi %[[X]], %[[C768]]
+// CHECK-NEXT: %[[ALL:.*]] = arith.cmpi slt, %[[LAST]], %[[SIZE]]
+// CHECK-NEXT: scf.if %[[ALL]] {
+// CHECK-COUNT-8: llvm.intr.fma
+// CHECK-COUNT-4: memref.store
+// CHECK-NOT: memref.store
+
+// Where not all of them exist, they are computed one by one.
+
+// CHECK: } else {
+// CHECK-NEXT: scf.for %[[I:[a-z0-9]+]] = %[[X]] to %[[SIZE]] step %[[C256]] {
+// CHECK-NEXT: %[[A:.*]] = memref.load %{{.*}}[%[[I]]]
+// CHECK-NEXT: %[[FIRST:.*]] = llvm.intr.fma(%[[ONE]], %[[A]], %[[CONSTANT]])
+// CHECK-NEXT: %[[J:.*]] = arith.addi %[[I]], %[[C3]]
+// CHECK-NEXT: %[[B:.*]] = memref.load %{{.*}}[%[[J]]]
+// CHECK-NEXT: %[[SUM:.*]] = llvm.intr.fma(%[[TWO]], %[[B]], %[[FIRST]])
+// CHECK-NEXT: memref.store %[[SUM]], %{{.*}}[%[[I]]]
+// CHECK-NOT: stencil.weighted_sum
+func.func @sum(%t: !temp) -> !inner {
+  %r = "stencil.weighted_sum"(%t) {constant = 0.5 : f64, offsets = [[-1], [2]], weights = array<f64: 1.0, 2.0>} : (!temp) -> !inner
+  return %r : !inner
+}
+
+// -----
+
+!temp = !stencil.temp<#stencil.bounds<[-1, -1, -1], [9, 65, 65]>, f16>
+!inner = !stencil.temp<#stencil.bounds<[0, 0, 0], [8, 64, 64]>, f16>
+
+// 16-bit elements are summed in f32. A thread computes eight rows, in which a column of three
+// points reaches ten inputs, not 24; a block has four planes of such rows.
+
+// CHECK-LABEL: func.func @rows(
+// CHECK: gpu.func @rows_kernel0(
+// CHECK-SAME: tile = array<i64: 4, 8, 64>
+// CHECK: scf.if
+// CHECK: scf.if
+// CHECK-COUNT-10: arith.extf %{{.*}} : f16 to f32
+// CHECK-NOT: arith.extf
+// CHECK: arith.truncf %{{.*}} : f32 to f16
+// CHECK-NEXT: memref.store
+// CHECK-COUNT-7: memref.store
+// CHECK: } else {
+func.func @rows(%t: !temp) -> !inner {
+  %r = "stencil.weighted_sum"(%t) {offsets = [[0, -1, 0], [0, 0, 0], [0, 1, 0]], weights = array<f64: 1.0, 2.0, 1.0>} : (!temp) -> !inner
+  return %r : !inner
+}
+
+// -----
+
+!temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f32>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f32>
+
+// A chain over two temps and an addend is one kernel with three inputs.
+
+// CHECK-LABEL: func.func @chain(
+// CHECK: gpu.launch_func @kernels::@chain_kernel0
+// CHECK-NOT: gpu.launch_func
+// CHECK: gpu.func @chain_kernel0(
+// CHECK-SAME: stencil.kernel_inputs = 3 : i64
+// CHECK: scf.for
+// CHECK: %[[C:.*]] = memref.load
+// CHECK: %[[A:.*]] = memref.load
+// CHECK: %[[SUM:.*]] = llvm.intr.fma(%{{.*}}, %[[A]], %[[C]])
+// CHECK: %[[B:.*]] = memref.load
+// CHECK: llvm.intr.fma(%{{.*}}, %[[B]], %[[SUM]])
+func.func @chain(%t: !temp, %u: !temp, %c: !inner) -> !inner {
+  %s = "stencil.weighted_sum"(%t, %c) {offsets = [[-1]], weights = array<f64: 2.0>} : (!temp, !inner) -> !inner
+  %r = "stencil.weighted_sum"(%u, %s) {offsets = [[1]], weights = array<f64: 3.0>} : (!temp, !inner) -> !inner
+  return %r : !inner
+}
+
+// -----
+
+!temp = !stencil.temp<#stencil.bounds<[-1, -1], [9, 17]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0, 0], [8, 16]>, f64>
+
+// The region of an apply is the body of a kernel with a thread for each point. Index 0 of the input
+// is offset [-1, 1]; functions are intrinsics that PTX has instructions for.
+
+// CHECK-LABEL: func.func @apply(
+// CHECK-SAME: %[[K:[a-z0-9]+]]: f64
+// CHECK: memref.subview %{{.*}}[0, 1] [10, 17] [1, 1]
+// CHECK: gpu.launch_func @kernels::@apply_kernel0 {{.*}} args(%{{.*}} : memref<?x?xf64, strided<[?, 1], offset: ?>>, %[[K]] : f64, %{{.*}} : memref<?x?xf64, strided<[?, 1], offset: ?>>)
+// CHECK: gpu.func @apply_kernel0(%[[IN:[a-z0-9]+]]: memref<?x?xf64, strided<[?, 1], offset: ?>>, %[[SCALAR:[a-z0-9]+]]: f64, %[[OUT:[a-z0-9]+]]: memref<?x?xf64, strided<[?, 1], offset: ?>>) kernel
+// CHECK-SAME: tile = array<i64: 4, 64>
+// CHECK-DAG: %[[C1:.*]] = arith.constant 1 : index
+// CHECK-DAG: %[[C2:.*]] = arith.constant 2 : index
+// CHECK: %[[LESS0:.*]] = arith.cmpi slt, %[[I:.*]], %{{.*}} : index
+// CHECK-NEXT: %[[LESS1:.*]] = arith.cmpi slt, %[[J:.*]], %{{.*}} : index
+// CHECK-NEXT: %[[INSIDE:.*]] = arith.andi %[[LESS0]], %[[LESS1]]
+// CHECK-NEXT: scf.if %[[INSIDE]] {
+// CHECK-NEXT: %[[A:.*]] = memref.load %[[IN]][%[[I]], %[[J]]]
+// CHECK-NEXT: %[[I2:.*]] = arith.addi %[[I]], %[[C2]]
+// CHECK-NEXT: %[[J1:.*]] = arith.addi %[[J]], %[[C1]]
+// CHECK-NEXT: %[[B:.*]] = memref.load %[[IN]][%[[I2]], %[[J1]]]
+// CHECK-NEXT: %[[P:.*]] = arith.mulf %[[A]], %[[B]]
+// CHECK-NEXT: %[[ROOT:.*]] = llvm.call_intrinsic "llvm.sqrt.f64"(%[[P]])
+// CHECK-NEXT: %[[R:.*]] = arith.addf %[[ROOT]], %[[SCALAR]]
+// CHECK-NEXT: memref.store %[[R]], %[[OUT]][%[[I]], %[[J]]]
+// CHECK-NEXT: }
+// CHECK-NOT: "stencil.
+func.func @apply(%t: !temp, %k: f64) -> !inner {
+  %r = "stencil.apply"() ({
+    %a = "stencil.access"(%t) {offset = array<i64: -1, 0>} : (!temp) -> f64
+    %b = "stencil.access"(%t) {offset = array<i64: 1, 1>} : (!temp) -> f64
+    %p = arith.mulf %a, %b : f64
+    %s = math.sqrt %p : f64
+    %c = arith.addf %s, %k : f64
+    "stencil.return"(%c) : (f64) -> ()
+  }) : () -> !inner
+  return %r : !inner
+}
+
+// -----
+
+!inner = !stencil.temp<#stencil.bounds<[0], [8]>, f64>
+
+func.func @library(%t: !inner) -> !inner {
+  %r = "stencil.apply"() ({
+    %a = "stencil.access"(%t) {offset = array<i64: 0>} : (!inner) -> f64
+    // expected-error @+1 {{'math.exp' op expected an op that the GPU targets have code for}}
+    %e = math.exp %a : f64
+    "stencil.return"(%e) : (f64) -> ()
+  }) : () -> !inner
+  return %r : !inner
+}
+
+// -----
+
+!inner = !stencil.temp<#stencil.bounds<[0], [8]>, f64>
+
+func.func @table(%t: !inner, %table: memref<8xf64>) -> !inner {
+  // expected-error @+1 {{'stencil.apply' op expected numbers of type f16, bf16, f32, f64, index or integers of at most 64 bits on a GPU, got memref<8xf64>}}
+  %r = "stencil.apply"() ({
+    %c0 = arith.constant 0 : index
+    %a = memref.load %table[%c0] : memref<8xf64>
+    "stencil.return"(%a) : (f64) -> ()
+  }) : () -> !inner
+  return %r : !inner
+}
+
+// -----
+
+!temp = !stencil.temp<1 : i64, f64>
+
+func.func @unknown_bounds(%t: !temp) -> !temp {
+  // expected-error @+1 {{'stencil.weighted_sum' op expected known bounds, got !stencil.temp<1 : i64, f64>; run stencil-infer-bounds}}
+  %r = "stencil.weighted_sum"(%t) {offsets = [[0]], weights = array<f64: 1.0>} : (!temp) -> !temp
+  return %r : !temp
+}

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What kernels cost: the limits on counters, registers and time that the project keeps."""
+
+import math
+import time
+
+import numpy as np
+import pytest
+
+from twofour.explain import explain
+from twofour.kernels import built_in_kernels
+from twofour.options import CompileOptions
+from twofour.runtime.programs import from_bundle
+from twofour.targets.gpu.build import compile_gpu
+from twofour.targets.gpu.ptx import assemble, find_ptxas
+
+# Kernels of SparStencil's table 2: Heat-1D, 1D5P, Heat-2D, Box-2D9P, Star-2D13P, Box-2D49P,
+# Heat-3D, Box-3D27P.
+TABLE_2 = (
+    "heat1d_ftcs",
+    "paper_1d5p",
+    "heat2d_ftcs",
+    "lbm_d2q9_diffusion",
+    "paper_star2d13p",
+    "paper_box2d49p",
+    "heat3d_ftcs",
+    "paper_box3d27p",
+)
+needs_ptxas = pytest.mark.skipif(find_ptxas() is None, reason="ptxas is not installed")
+
+
+def halo_bytes_per_point(kernel, tile) -> float:
+    """Bytes of a block tile with its halo, per output of the tile (f16)."""
+    columns = list(zip(*kernel.offsets, strict=True))
+    extents = [t + max(c) - min(c) for t, c in zip(tile, columns, strict=True)]
+    return 2 * math.prod(extents) / math.prod(tile)
+
+
+@pytest.mark.parametrize("name", TABLE_2)
+def test_sparse_kernels_of_table_2(name):
+    kernel = built_in_kernels()[name]
+    options = CompileOptions("sm_90", "sparse", "f16")
+    report = explain(kernel, options)
+    counters = report["counters"]
+    assert counters["mma"] == report["mma_per_128_outputs"] / 128
+    (spec,) = compile_gpu(kernel, options).bundle.kernels.values()
+    assert counters["global_load_bytes"] <= 1.15 * halo_bytes_per_point(kernel, spec.tile)
+    assert counters["global_store_bytes"] == 2
+    assert counters["shared_conflicts"] <= 0.05 * counters["shared_wavefronts"]
+    assert report["shared_bytes"] == spec.shared_bytes
+
+
+@needs_ptxas
+@pytest.mark.parametrize("chip", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("name", TABLE_2)
+def test_sparse_kernels_of_table_2_stay_in_registers(name, chip):
+    bundle = compile_gpu(built_in_kernels()[name], CompileOptions(chip, "sparse", "f16")).bundle
+    ((_, kernel),) = bundle.kernels.items()
+    assert kernel.resources["spill_bytes"] == kernel.resources["local_bytes"] == 0
+    assert ".local" not in bundle.ptx
+
+
+def test_a_step_of_heat_2d_is_simulated_in_seconds():
+    kernel = built_in_kernels()["heat2d_ftcs"]
+    bundle = compile_gpu(kernel, CompileOptions("sim:sm_90", "sparse", "f16")).bundle
+    started = time.perf_counter()
+    from_bundle(bundle, "sim:sm_90")(np.zeros((256, 256), np.float16))
+    assert time.perf_counter() - started < 5
+
+
+@needs_ptxas
+@pytest.mark.full
+@pytest.mark.parametrize("chip", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("name", built_in_kernels())
+def test_ptxas_takes_every_kernel(name, chip):
+    kernel = built_in_kernels()[name]
+    for arithmetic in ("f16", "bf16", "tf32", "f32", "f64"):
+        for schedule in ("sparse", "dense", "simt"):
+            options = CompileOptions(f"sim:{chip}", schedule, arithmetic)
+            code = assemble(compile_gpu(kernel, options).bundle.ptx, chip)
+            assert not code.warnings, (arithmetic, schedule)
+            assert all(r.spill_bytes == r.local_bytes == 0 for r in code.resources.values())
+
+
+@pytest.mark.parametrize("schedule", ["sparse", "dense", "simt"])
+def test_bundles_have_the_same_bytes_when_built_twice(schedule):
+    kernel = built_in_kernels()["heat2d_ftcs"]
+    options = CompileOptions("sm_90", schedule, "f16", fuse_steps=2)
+    first, second = (compile_gpu(kernel, options).bundle.to_bytes() for _ in range(2))
+    assert first == second

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The 79 kernels on simulated GPUs: every arithmetic and schedule, against float64.
+
+Extents are no multiples of any tile; boundaries take turns, so that every one meets every rank.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+import kernel_cases as cases
+from twofour.options import CompileOptions
+from twofour.runtime.programs import from_bundle
+from twofour.targets.gpu.build import compile_gpu
+
+ARITHMETIC = ("f16", "bf16", "tf32", "f32", "f64")
+SCHEDULES = ("sparse", "dense", "simt")
+SHAPES = {
+    1: ((1,), (7,), (517,), (66001,)),
+    2: ((1, 1), (3, 5), (19, 517), (131, 31), (2, 1030)),
+    3: ((1, 2, 3), (5, 9, 259), (34, 3, 18), (7, 17, 65)),
+}
+# Few kernels of every rank and reach, for every change; the whole matrix is marked full.
+SAMPLE = {
+    "heat1d_ftcs",
+    "advect1d_beam_warming",
+    "heat2d_ftcs",
+    "advect2d_ctu",
+    "heat3d_ftcs",
+    "curlcurl_diag3d",
+    "yask_3plane_r3",
+}
+
+
+def combinations():
+    for number, (name, kernel) in enumerate(cases.KERNELS.items()):
+        for arithmetic in ARITHMETIC:
+            for schedule in SCHEDULES:
+                sampled = name in SAMPLE and (number + len(arithmetic) + len(schedule)) % 3 == 0
+                marks = () if sampled else (pytest.mark.full,)
+                label = f"{name}-{arithmetic}-{schedule}"
+                yield pytest.param(kernel, arithmetic, schedule, id=label, marks=marks)
+
+
+@lru_cache(maxsize=8)
+def program(kernel, arithmetic, schedule, chip):
+    if schedule == "simt" and arithmetic == "tf32":
+        arithmetic = "f32"
+    options = CompileOptions(f"sim:{chip}", schedule, arithmetic)
+    return from_bundle(compile_gpu(kernel, options).bundle, f"sim:{chip}")
+
+
+@pytest.mark.parametrize("kernel, arithmetic, schedule", combinations())
+def test_kernels_are_within_the_bound(kernel, arithmetic, schedule):
+    number = list(cases.KERNELS).index(kernel.name)
+    turn = number + 5 * ARITHMETIC.index(arithmetic) + 7 * SCHEDULES.index(schedule)
+    boundaries, shapes = cases.boundaries(kernel.rank), SHAPES[kernel.rank]
+    for run, (chip, steps) in enumerate((("sm_80", 1), ("sm_90", 3))):
+        shape = shapes[(turn + run) % len(shapes)]
+        boundary = boundaries[(turn // 2 + 5 * run) % len(boundaries)]
+        if not cases.holds(kernel, arithmetic, steps):
+            steps = 1
+        check(kernel, arithmetic, schedule, chip, shape, boundary, steps)
+
+
+@pytest.mark.parametrize("boundary", cases.boundaries(2))
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_every_boundary(boundary, schedule):
+    kernel = cases.KERNELS["wrf_advection5_2d"]
+    check(kernel, "f16", schedule, "sm_90", (5, 37), boundary, 3)
+
+
+@pytest.mark.parametrize("shape", [s for rank in SHAPES for s in SHAPES[rank]])
+def test_every_extent(shape):
+    kernel = cases.KERNELS[{1: "laplacian1d_o8", 2: "log9x9", 3: "laplacian3d_o6"}[len(shape)]]
+    boundary = ("periodic", "reflect", "nearest")[: len(shape)]
+    check(kernel, "bf16", "sparse", "sm_90", shape, boundary, 1)
+
+
+def check(kernel, arithmetic, schedule, chip, shape, boundary, steps):
+    storage = "f32" if arithmetic == "tf32" else arithmetic
+    values_of = "f16" if storage in ("f16", "bf16") else storage
+    states, sums = cases.exact_run(kernel, values_of, shape, boundary, steps, 1)
+    step = program(kernel, arithmetic, schedule, chip)
+    got = step(cases.stored(states[0], storage), steps, boundary=boundary)
+    plain = schedule == "simt"
+    dtype = storage if plain else arithmetic
+    bounds = cases.error_bounds(states, sums, dtype, kernel, boundary, matrix=not plain)
+    error = np.abs(cases.numbers(got) - states[-1])
+    worst = np.max(error / np.maximum(bounds[-1], np.finfo(float).tiny))
+    assert worst <= 1, f"{boundary} {shape} {chip}: {worst:.3g} times the bound"
