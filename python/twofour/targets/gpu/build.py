@@ -44,6 +44,19 @@ EDGES = "edges"
 
 
 @dataclass(frozen=True)
+class Tiling:
+    """Choices of the layout that are searched where they are None.
+
+    `tile` holds the outputs of a patch operator per axis, `block` those of a thread block, `stages`
+    is the number of halo tiles in shared memory.
+    """
+
+    tile: tuple[int, ...] | None = None
+    block: tuple[int, ...] | None = None
+    stages: int | None = None
+
+
+@dataclass(frozen=True)
 class CompiledGpu:
     """A bundle, and what was decided on the way to it.
 
@@ -71,15 +84,19 @@ class _Build:
 
 
 def compile_gpu(
-    source: str | Kernel, options: CompileOptions, *, report_layouts: bool = False
+    source: str | Kernel,
+    options: CompileOptions,
+    *,
+    tiling: Tiling | None = None,
+    report_layouts: bool = False,
 ) -> CompiledGpu:
     """Compile a file or a kernel for a GPU target.
 
     The bundle has machine code where ptxas is installed, unless the target is simulated. With
     `report_layouts` the 2:4 operators are described whatever the schedule. Raises TwofourError as
-    `compile_cpu` does, and at ops that no kernel can execute.
+    `compile_cpu` does, at ops that no kernel can execute, and for a tiling that does not fit.
     """
-    build = _convert(source, options, report_layouts)
+    build = _convert(source, options, tiling or Tiling(), report_layouts)
     text = build.texts["stencil"]
     found, module = build.found, build.found.module
     with module.context, ir.Location.unknown(), located_in(found.filename):
@@ -113,7 +130,7 @@ def emit(source: str | Kernel, options: CompileOptions, stage: str) -> str | byt
     Raises TwofourError as `compile_gpu` does, for machine code without ptxas, and for a stage that
     the schedule does not pass through.
     """
-    build = _convert(source, options, report_layouts=False)
+    build = _convert(source, options, Tiling(), report_layouts=False)
     if stage in ("nvvm", "llvm", "ptx", "cubin"):
         ptx = _ptx(build, options.chip)
         if stage == "cubin":
@@ -126,7 +143,9 @@ def emit(source: str | Kernel, options: CompileOptions, stage: str) -> str | byt
     return build.texts[stage]
 
 
-def _convert(source: str | Kernel, options: CompileOptions, report_layouts: bool) -> _Build:
+def _convert(
+    source: str | Kernel, options: CompileOptions, tiling: Tiling, report_layouts: bool
+) -> _Build:
     """Front, layout passes and kernels: a module in the gpu dialect."""
     module, filename = load_program(source, options)
     with module.context, ir.Location.unknown():
@@ -137,11 +156,12 @@ def _convert(source: str | Kernel, options: CompileOptions, report_layouts: bool
         build.texts["stencil"] = str(module)
         before = ir.Module.parse(str(module)) if found.fused or report_layouts else None
         if build.schedule != "simt":
-            found.run(_layout_passes(found.element, build.schedule))
+            found.run(_layout_passes(found.element, build.schedule, tiling.tile))
             build.keep("nm")
             build.layouts = describe_layouts(module)
             arithmetic = _arithmetic(found.element, options)
-            found.run([ConvertNmToGpuPass(chip=options.chip, dtype=arithmetic)])
+            choices = {"block": tiling.block, "stages": tiling.stages}
+            found.run([ConvertNmToGpuPass(chip=options.chip, dtype=arithmetic, **choices)])
         found.run([ConvertStencilToGpuPass(chip=options.chip), BufferizePass()])
         if found.fused:
             _add_edges(module, before, found.single, options.chip)
@@ -181,9 +201,9 @@ def _arithmetic(element: str, options: CompileOptions) -> str:
     return TF32 if options.dtype == TF32 else element
 
 
-def _layout_passes(element: str, schedule: str) -> list[ModulePass]:
+def _layout_passes(element: str, schedule: str, tile: tuple[int, ...] | None) -> list[ModulePass]:
     """Passes from weighted sums to the operators that a schedule multiplies."""
-    crushed = [ConvertStencilToNmPass(), CrushPass()]
+    crushed = [ConvertStencilToNmPass(), CrushPass(tile=tile)]
     if schedule == "dense":
         return crushed
     if element == "f32":
