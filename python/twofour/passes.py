@@ -32,6 +32,7 @@ _MODULES = {
     "convert-stencil-to-vector": "stencil.transforms.to_vector:ConvertStencilToVectorPass",
     "convert-stencil-to-loops": "stencil.transforms.to_loops:ConvertStencilToLoopsPass",
     "stencil-bufferize": "stencil.transforms.bufferize:BufferizePass",
+    "convert-copy-to-gpu": "stencil.transforms.copy_to_gpu:ConvertCopyToGpuPass",
 }
 
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from snippet import Snippet, check_assembles
+from twofour.errors import TwofourError
 
 THREADS = 128
 # %t1 is the address of a thread's word, %t2 that of another one's, in another warp.
@@ -47,6 +48,12 @@ def test_words_of_other_threads(barrier):
     values = words(1)
     (found,) = exchange(barrier)(values, block=THREADS)
     np.testing.assert_array_equal(found, values[np.arange(THREADS) ^ 33])
+
+
+@pytest.mark.parametrize("barrier", ["bar.sync 16;", "bar.sync -1;"])
+def test_unknown_barriers(barrier):
+    with pytest.raises(TwofourError, match="expected a barrier below 16, got"):
+        exchange(barrier)(words(1), block=THREADS)
 
 
 # Warps 0 and 1 meet at one barrier, warps 2 and 3 at another one, twice.

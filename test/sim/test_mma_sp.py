@@ -278,24 +278,18 @@ def test_unsupported_accumulator():
         tensor.mma_sp(*types, a, a, c, a[:, :, 0], 0, True)
 
 
-@pytest.mark.parametrize(
-    ("shape", "kind", "selector"),
-    [
-        ("m16n8k16", "f16", 4),
-        ("m16n8k32", "f16", 2),
-        ("m16n8k16", "tf32", 2),
-        ("m16n8k64", "s8", 1),
-    ],
-)
-def test_illegal_selector_is_refused(shape, kind, selector):
-    case = (shape, kind, kind, "s32" if kind == "s8" else "f32", 0, True)
-    a, b, c, _, words = operands(case, small_integers, 6)
-    with pytest.raises(TwofourError, match=f"selector below {selector} for {shape} of {kind}"):
-        run((*case[:4], selector, True), a, b, c, words)
-    with pytest.raises(TwofourError, match=f"selector below {selector} .*got -1"):
-        fragments = [np.zeros((1, 32, registers), dtype=np.uint32) for registers in (4, 4, 4)]
-        types = (shape, kind, kind, case[3], case[3])
-        tensor.mma_sp(*types, *fragments, fragments[0][:, :, 0], -1, True)
+@pytest.mark.parametrize("shape", SHAPES, ids="-".join)
+def test_illegal_selector_is_refused(shape):
+    limit = selectors(*shape[:2])
+    a, b, c, _, words = operands((*shape, 0, True), small_integers, 6)
+    message = f"selector below {limit} for {shape[0]} of {shape[1]}"
+    with pytest.raises(TwofourError, match=message):
+        run((*shape, limit, True), a, b, c, words)
+    fragments = [np.zeros((1, 32, registers), dtype=np.uint32) for registers in (4, 4, 4)]
+    for selector in (limit, -1):
+        with pytest.raises(TwofourError, match=f"{message}, got {selector}"):
+            types = (*shape[:3], shape[3], shape[3])
+            tensor.mma_sp(*types, *fragments, fragments[0][:, :, 0], selector, True)
 
 
 def test_dropped_elements_of_b_take_no_part():

@@ -21,10 +21,10 @@ or write that field in another way; then the result is copied. A load of a field
 may also write is copied, since a temp keeps the value it was loaded with.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from twofour.dialects.stencil.aliases import is_memory, may_alias, root
 from twofour.dialects.stencil.box import Box
@@ -50,7 +50,7 @@ def _converted(kind: ir.Type) -> ir.Type:
     return _memref_type(kind) if isinstance(kind, FieldType) else kind
 
 
-def _copy(source: ir.Value, target: ir.Value) -> None:
+def _copy_by_loops(source: ir.Value, target: ir.Value) -> None:
     """Copy a memref to another of the same extents, by plain loops."""
     index = ir.IndexType.get()
 
@@ -83,10 +83,10 @@ class _Buffer:
 
 
 class _Function:
-    """Bufferization of one function."""
+    """Bufferization of one function; `copy(source, target)` emits a copy between memrefs."""
 
-    def __init__(self, function: func.FuncOp):
-        self.function = function
+    def __init__(self, function: func.FuncOp, copy: Callable[[ir.Value, ir.Value], object]):
+        self.function, self.copy = function, copy
         self.boxes: dict[ir.Value, Box | None] = {}
         self.temps: dict[ir.Value, _Buffer] = {}
         self.allocated: list[ir.Value] = []  # in the current block
@@ -145,7 +145,7 @@ class _Function:
             return
         kind = ir.MemRefType.get(list(box.extents), temp.type.element_type)
         copy = memref.AllocOp(kind, [], []).result
-        _copy(view, copy)
+        self.copy(view, copy)
         self.temps[temp] = _Buffer(copy, box)
         self.allocated.append(copy)
 
@@ -162,7 +162,7 @@ class _Function:
             allocation.erase()
             self.temps[temp] = _Buffer(view, box)
         else:
-            _copy(buffer.view(box), target.view(box))
+            self.copy(buffer.view(box), target.view(box))
 
     def _can_write_through(self, allocation, buffer: _Buffer, field: ir.Value, box: Box) -> bool:
         """Whether the kernel that fills `buffer` may write into the field instead."""
@@ -206,7 +206,7 @@ class _Function:
     def _external_store(self, op) -> None:
         source, target = op.operands
         if root(source) != root(target):
-            _copy(self._memref(source), target)
+            self.copy(self._memref(source), target)
 
     def _buffer_of(self, temp: ir.Value, op) -> _Buffer:
         if temp not in self.temps:
@@ -297,14 +297,18 @@ class BufferizePass(ModulePass):
     """Turn fields and temps into memrefs, after every sweep became a call of a kernel.
 
     Fields are row-major memrefs of the extents of their bounds. Functions get MLIR's C interface.
+    `copies` says what copies between fields become: loops, or ops (`memref.copy`) that another pass
+    has to lower.
     """
 
     name: ClassVar[str] = "stencil-bufferize"
+    copies: Literal["loops", "ops"] = "loops"
 
     def run(self, module: ir.Operation) -> None:
+        copy = _copy_by_loops if self.copies == "loops" else memref.copy
         for function in nested_ops(module, "func.func"):
             with function.location:
                 if len(function.regions[0].blocks) > 0:
-                    _Function(function).run()
+                    _Function(function, copy).run()
                     function.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
                 _update_signature(function)

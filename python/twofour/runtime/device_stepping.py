@@ -19,6 +19,9 @@ from twofour.runtime.memory import Memory
 from twofour.runtime.stepping import LinearPlan, LinearStepper
 from twofour.runtime.sweeps import FusedSweep, LinearKernel, SingleSweep
 
+# Bytes that a GPU moves at once: rows that begin on them are fast for every kernel.
+SECTOR = 32
+
 # Sweeps recorded at once (even: the buffers take turns), so that starting them costs little beside
 # running them, and short runs need not record.
 RECORDED_SWEEPS = 32
@@ -178,7 +181,7 @@ def linear_stepper(
         element,
         boundary,
         device,
-        alignment=max(spec.alignment for spec in used),
+        alignment=max(SECTOR, *(spec.alignment for spec in used)),
         fused=kernel(program.fused, program.fused_steps),
         edges=kernel(program.edges),
         interior=interior,

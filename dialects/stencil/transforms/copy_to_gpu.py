@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`convert-copy-to-gpu`: copies between buffers as GPU kernels.
+
+    memref.copy %a, %b : memref<8x8xf32> to memref<8x8xf32, strided<[10, 1], offset: 11>>
+
+becomes `gpu.launch_func @kernels::@copy_f32_2d ...` on views of both. The module has one such
+kernel for each element type and rank.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from twofour.dialects.stencil.box import Box
+from twofour.dialects.stencil.traversal import nested_ops
+from twofour.mlir import gpu, ir, memref
+from twofour.mlir_support import error_at
+from twofour.passes import ModulePass
+from twofour.runtime.dtypes import field_element_type
+from twofour.targets.cpu.kernel_abi import view_type
+from twofour.targets.gpu.code import IndexCode
+from twofour.targets.gpu.kernel_abi import LaunchShape, gpu_function, kernel_module, launch
+from twofour.targets.gpu.point_grid import PointGrid
+
+
+@dataclass(frozen=True)
+class ConvertCopyToGpuPass(ModulePass):
+    """Lower every copy of memrefs to a launch of a kernel, which copies one point a thread.
+
+    `chip` is the architecture to compile for. Memrefs have static extents.
+    """
+
+    name: ClassVar[str] = "convert-copy-to-gpu"
+    chip: Literal["sm_80", "sm_89", "sm_90", "sm_100"] = "sm_80"
+
+    def run(self, module: ir.Operation) -> None:
+        made: dict[str, LaunchShape] = {}
+        for op in nested_ops(module, "memref.copy"):
+            kind = op.operands[0].type
+            if not _is_copyable(kind) or not _is_copyable(op.operands[1].type):
+                got = f"{kind} to {op.operands[1].type}"
+                raise error_at(op, f"expected a copy of static rows to static rows, got {got}")
+            name = f"copy_{kind.element_type}_{kind.rank}d"
+            with op.location:
+                if name not in made:
+                    with ir.InsertionPoint(kernel_module(module, self.chip)):
+                        made[name] = _build(name, kind.rank, kind.element_type)
+                _launch(op, name, made[name])
+            op.operation.erase()
+
+
+def _is_copyable(kind: ir.Type) -> bool:
+    """Whether a memref has known extents and rows of neighbouring elements."""
+    if not isinstance(kind, ir.MemRefType) or not kind.has_static_shape or kind.rank == 0:
+        return False
+    strides, _ = kind.get_strides_and_offset()
+    return strides[-1] == 1
+
+
+def _build(name: str, rank: int, element: ir.Type) -> LaunchShape:
+    """Build a copy kernel at the insertion point; how it is launched."""
+    grid = PointGrid(rank)
+    shape = grid.launch(field_element_type(str(element)).itemsize)
+    function = gpu_function(name, [view_type(rank, element)] * 2, 1, shape)
+    entry = function.regions[0].blocks[0]
+    source, target = entry.arguments
+    code = IndexCode(entry)
+
+    def copy_point(point, _) -> None:
+        at = [code.value(index) for index in point]
+        memref.store(memref.load(source, at), target, at)
+
+    with ir.InsertionPoint(entry):
+        grid.emit(code, target, copy_point)
+        gpu.ReturnOp([])
+    return shape
+
+
+def _launch(op, name: str, shape: LaunchShape) -> None:
+    kind = op.operands[0].type
+    with ir.InsertionPoint(op):
+        view = view_type(kind.rank, kind.element_type)
+        views = [memref.cast(view, operand) for operand in op.operands]
+        launch(shape)(name, views, Box((0,) * kind.rank, tuple(kind.shape)))
