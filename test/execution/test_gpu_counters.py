@@ -68,20 +68,6 @@ def test_a_step_of_heat_2d_is_simulated_in_seconds():
     assert time.perf_counter() - started < 5
 
 
-@needs_ptxas
-@pytest.mark.full
-@pytest.mark.parametrize("chip", ["sm_80", "sm_90"])
-@pytest.mark.parametrize("name", built_in_kernels())
-def test_ptxas_takes_every_kernel(name, chip):
-    kernel = built_in_kernels()[name]
-    for arithmetic in ("f16", "bf16", "tf32", "f32", "f64"):
-        for schedule in ("sparse", "dense", "simt"):
-            options = CompileOptions(f"sim:{chip}", schedule, arithmetic)
-            code = assemble(compile_gpu(kernel, options).bundle.ptx, chip)
-            assert not code.warnings, (arithmetic, schedule)
-            assert all(r.spill_bytes == r.local_bytes == 0 for r in code.resources.values())
-
-
 @pytest.mark.parametrize("schedule", ["sparse", "dense", "simt"])
 def test_bundles_have_the_same_bytes_when_built_twice(schedule):
     kernel = built_in_kernels()["heat2d_ftcs"]
