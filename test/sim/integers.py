@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Operands of integer instructions, and their decoding."""
+"""Integer instructions as functions of Python integers, and operands for them."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+
+from snippet import Snippet
+
+INTEGERS = "s16 u16 s32 u32 s64 u64"
 
 
 def width(kind: str) -> int:
@@ -48,3 +53,40 @@ def tuples(kinds: Sequence[str], seed: int, count: int = 512) -> list[np.ndarray
         column[: len(combinations)] = [c[position] for c in combinations]
         columns.append(column.astype(f"u{bits // 8}"))
     return columns
+
+
+@dataclass(frozen=True)
+class Case:
+    """An instruction `opcode d, a, b ...` and the function of integers that it computes."""
+
+    opcode: str
+    inputs: tuple[str, ...]
+    output: str
+    function: Callable[..., int]
+    target: str = "sm_80"
+
+    @property
+    def snippet(self) -> Snippet:
+        operands = ", ".join(["%o0", *(f"%i{i}" for i in range(len(self.inputs)))])
+        return Snippet(
+            f"{self.opcode} {operands};",
+            tuple(f"b{width(kind)}" for kind in self.inputs),
+            (f"b{width(self.output)}",),
+            self.target,
+        )
+
+
+def every(template: str, kinds: str, function, arity: int = 2, **more) -> list[Case]:
+    """One case for each type, whose operands and result have that type."""
+    return [
+        Case(template.format(kind), (kind,) * arity, kind, function, **more)
+        for kind in kinds.split()
+    ]
+
+
+def check(case: Case, columns: list[np.ndarray]) -> None:
+    (found,) = case.snippet(*columns)
+    for row in zip(*(column.tolist() for column in columns), found.tolist(), strict=True):
+        operands = [decoded(bits, kind) for bits, kind in zip(row, case.inputs, strict=False)]
+        expected = encoded(int(case.function(*operands)), case.output)
+        assert row[-1] == expected, (operands, row[-1], expected)

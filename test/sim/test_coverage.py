@@ -6,6 +6,7 @@ import re
 import test_asynchronous
 import test_atomics
 import test_barriers
+import test_bits
 import test_comparison
 import test_convert
 import test_float
@@ -21,6 +22,7 @@ FAMILIES = [
     test_asynchronous,
     test_atomics,
     test_barriers,
+    test_bits,
     test_comparison,
     test_convert,
     test_float,

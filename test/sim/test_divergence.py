@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import test_atomics
+import test_bits
 import test_comparison
 import test_convert
 import test_float
@@ -16,6 +17,7 @@ from snippet import DTYPES, Snippet
 
 FAMILIES = {
     "integer": test_integer,
+    "bits": test_bits,
     "float": test_float,
     "comparison": test_comparison,
     "convert": test_convert,

@@ -313,7 +313,11 @@ def _fragment(matrix: np.ndarray, kind: str, positions: np.ndarray, saturate: bo
 
 @cache
 def _metadata_places(shape: str, bits: int, selector: int) -> tuple[np.ndarray, np.ndarray]:
-    """Lane and bit of the nibble of every row and chunk [16, chunks]."""
+    """Lane and bit of the nibble of every row and chunk [16, chunks].
+
+    That of m16n8k32 with 8-bit elements follows from the one of m16n8k64; it has not been confirmed
+    on hardware.
+    """
     depth = int(shape[shape.index("k") + 1 :])
     chunks = depth // (2 if bits == 32 else 4)
     row, chunk = np.ogrid[:16, :chunks]

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The start of a tensor-core kernel: who a thread is, where its block works, and its memory."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from twofour.layout.block import COPY_BYTES, BlockLayout
+from twofour.layout.fragments import LANES
+from twofour.mlir import gpu, ir, memref
+from twofour.targets.gpu.code import Index, IndexCode
+from twofour.targets.gpu.kernel_abi import GLOBAL, shared_type, table, workgroup
+
+NO_BOUND = 2**62  # elements; what a flat array holds is bounded by its sizes
+
+
+@dataclass(frozen=True)
+class FlatArray:
+    """An array as one row of elements from the block's view of the domain.
+
+    Element `dot(coordinates, strides)` of `flat` is the point at these coordinates of the domain;
+    `sizes` are the extents that may be touched per axis.
+    """
+
+    flat: ir.Value
+    sizes: list[Index]
+    strides: list[Index]
+
+
+class BlockCode:
+    """What all parts of a kernel share, emitted at the insertion point.
+
+    Attributes:
+        name: of the kernel; tables are named after it.
+        layout: the work of the block.
+        element: the type in memory.
+        copy: elements of 16 bytes.
+        code: index arithmetic.
+        warp, lane: of this thread; quad, place: its row of four lanes, and its place there.
+        source, target: input and output.
+        origin: the first point of the block per axis; end: where its march along axis 0 ends.
+        halo, staging: parts of shared memory: all halo tiles, and the staging tile.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        layout: BlockLayout,
+        element: ir.Type,
+        entry: ir.Block,
+        reach_lo: tuple[int, ...],
+    ):
+        self.name, self.layout, self.element = name, layout, element
+        self.copy = COPY_BYTES // layout.itemsize
+        self.rank = len(layout.tile)
+        self.code = IndexCode(entry)
+        thread = gpu.thread_id(gpu.Dimension.x)
+        self.warp, self.lane = self.code.div(thread, LANES), self.code.rem(thread, LANES)
+        self.quad, self.place = self.code.div(self.lane, 4), self.code.rem(self.lane, 4)
+        source, target = entry.arguments
+        self.source = self._flat(source, reach_lo)
+        self.target = self._flat(target, (0,) * len(reach_lo))
+        self.origin, self.end = self._block_origin()
+        self.halo, self.staging = self._shared()
+
+    def table(
+        self, name: str, values: np.ndarray, element: ir.Type, space: int = GLOBAL
+    ) -> ir.Value:
+        """A table of the kernel, made once; see kernel_abi.table."""
+        return self.code.constants.get(
+            ("table", name), lambda: table(f"{self.name}_{name}", values, element, space)
+        )
+
+    def row_of(self, tile: Index) -> Index:
+        """The first row of axis 0 of a tile of this block's march."""
+        return self.code.add(self.origin[0], self.code.mul(tile, self.layout.tile[0]))
+
+    def _flat(self, view: ir.Value, reach_lo: tuple[int, ...]) -> FlatArray:
+        """A view that begins `reach_lo` before the domain, from the domain's first point on."""
+        code, layout, rank = self.code, self.layout, len(reach_lo)
+        base, offset, *rest = memref.extract_strided_metadata(view)
+        sizes, strides = list(rest[:rank]), list(rest[rank:])
+        offset = code.add(offset, code.dot(reach_lo[:-1], strides[:-1]), reach_lo[-1])
+        sizes = [code.sub(size, lo) for size, lo in zip(sizes, reach_lo, strict=True)]
+        if layout.folded:
+            # Segments of the only axis, as rows that overlap in memory.
+            strides = [layout.tile[1], 1]
+            sizes = [code.ceil_div(sizes[0], layout.tile[1]), sizes[0]]
+        unknown = ir.ShapedType.get_dynamic_stride_or_offset()
+        extent = ir.ShapedType.get_dynamic_size()
+        kind = ir.MemRefType.get([extent], self.element, ir.StridedLayoutAttr.get(unknown, [1]))
+        begin, end = [code.value(offset)], [code.value(NO_BOUND)]
+        flat = memref.reinterpret_cast(kind, base, begin, end, [], [unknown], [extent], [1])
+        return FlatArray(flat, sizes, [*strides[:-1], 1])
+
+    def _block_origin(self) -> tuple[list[Index], Index]:
+        """The first point of the block, and where its march along axis 0 ends."""
+        code, layout = self.code, self.layout
+        number, origin = gpu.block_id(gpu.Dimension.x), [0] * self.rank
+        for axis in range(self.rank - 1, 0, -1):
+            if not layout.folded:
+                blocks = code.ceil_div(self.target.sizes[axis], layout.tile[axis])
+                origin[axis] = code.mul(code.rem(number, blocks), layout.tile[axis])
+                number = code.div(number, blocks)
+        march = layout.tile[0] * layout.march
+        origin[0] = code.mul(number, march)
+        return origin, code.minimum(code.add(origin[0], march), self.target.sizes[0])
+
+    def _shared(self) -> tuple[ir.Value, ir.Value]:
+        code, layout = self.code, self.layout
+        unknown = ir.ShapedType.get_dynamic_size()
+        byte = ir.IntegerType.get_signless(8)
+        memory = gpu.dynamic_shared_memory(
+            ir.MemRefType.get([unknown], byte, memory_space=workgroup())
+        )
+        size = layout.stages * layout.input_elements
+        begin = code.value(size * layout.itemsize)
+        staging = shared_type(layout.output_elements, self.element)
+        return (
+            memref.view(shared_type(size, self.element), memory, code.value(0), []),
+            memref.view(staging, memory, begin, []),
+        )
