@@ -4,7 +4,7 @@
 import numpy as np
 
 from twofour.sim import numerics
-from twofour.sim.decode import Binder, Modifiers, Step, assign, decodes
+from twofour.sim.decode import Binder, Modifiers, Step, assign, decodes, over_lanes, put
 from twofour.sim.integer import arithmetic, is_integer
 from twofour.sim.ptx import Instruction
 
@@ -51,6 +51,11 @@ def float_arithmetic(binder: Binder, instruction: Instruction) -> Step:
                 assign(target, result.astype(np.uint16, copy=False).view(np.uint32), active)
 
         return run_packed
+    if kind == "f64":
+        # What lanes hold that take no part may need the slow way of exact arithmetic.
+        return lambda active: put(
+            target, function(*(over_lanes(source, active) for source in sources)), active
+        )
     return lambda active: assign(target, function(*sources), active)
 
 
