@@ -2,6 +2,7 @@
 """What kernels cost: the limits on counters, registers and time that the project keeps."""
 
 import math
+import re
 import time
 
 import numpy as np
@@ -58,6 +59,17 @@ def test_sparse_kernels_of_table_2_stay_in_registers(name, chip):
     ((_, kernel),) = bundle.kernels.items()
     assert kernel.resources["spill_bytes"] == kernel.resources["local_bytes"] == 0
     assert ".local" not in bundle.ptx
+
+
+@pytest.mark.parametrize("schedule", ["sparse", "dense"])
+@pytest.mark.parametrize("name", ["heat1d_ftcs", "heat2d_ftcs", "heat3d_ftcs", "yask_3plane_r3"])
+def test_divisions_stand_before_the_march(name, schedule):
+    options = CompileOptions("sim:sm_80", schedule, "f16")
+    ptx = compile_gpu(built_in_kernels()[name], options).bundle.ptx
+    before, copies, march = ptx.partition("cp.async.cg")
+    assert copies
+    assert re.search(r"\b(div|rem)\.u", before) or name == "heat1d_ftcs"
+    assert not re.search(r"\b(div|rem)\.[us]", march)
 
 
 def test_a_step_of_heat_2d_is_simulated_in_seconds():

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`twofour explain` for GPU targets: schedules, costs, and what is not known."""
+
+import json
+
+import pytest
+
+from twofour.cli.main import main
+from twofour.targets.gpu import report as gpu_costs
+from twofour.targets.gpu.ptx import find_ptxas
+
+COUNTERS = {
+    "instructions",
+    "mma",
+    "shared_wavefronts",
+    "shared_conflicts",
+    "global_load_bytes",
+    "global_store_bytes",
+}
+
+
+def explain(capsys, *words: str) -> dict:
+    assert main(["explain", *words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    "dtype, asked, got",
+    [
+        ("f16", "auto", "sparse"),
+        ("tf32", "auto", "sparse"),
+        ("f32", "auto", "simt"),
+        ("f64", "sparse", "dense"),
+        ("f16", "dense", "dense"),
+    ],
+)
+def test_schedules_and_costs(capsys, dtype, asked, got):
+    words = ["--target", "sm_90", "--dtype", dtype, "--schedule", asked]
+    found = explain(capsys, "heat2d_ftcs", *words)
+    assert (found["schedule"], found["dtype"], found["target"]) == (got, dtype, "sm_90")
+    assert set(found["counters"]) == COUNTERS
+    size = {"f16": 2, "f64": 8}.get(dtype, 4)
+    assert found["counters"]["global_store_bytes"] == size
+    assert (found["counters"]["mma"] > 0) == (got != "simt")
+    assert found["layout_executed"] == (got == "sparse")
+    if find_ptxas() is not None:
+        assert found["registers"] > 0 and found["spills"] == 0
+        assert 0 < found["occupancy"] <= 1
+
+
+def test_what_is_not_known_is_null(capsys, monkeypatch):
+    monkeypatch.setattr(gpu_costs, "assemble", lambda ptx, chip: None)
+    monkeypatch.setattr(gpu_costs, "MAX_POINTS", 10)
+    found = explain(capsys, "docs/examples/gray_scott.mlir", "--target", "sim:sm_80")
+    assert found["schedule"] == "simt" and found["left_on_general_path"]
+    assert found["counters"] is found["registers"] is found["spills"] is found["occupancy"] is None
+    assert main(["explain", "docs/examples/gray_scott.mlir", "--target", "sim:sm_80"]) == 0
+    text = capsys.readouterr().out
+    assert "bytes of shared memory" in text and "registers" not in text
+
+
+def test_text_names_the_sources_of_figures(capsys):
+    assert main(["explain", "heat1d_ftcs", "--target", "sm_80", "--dtype", "f16"]) == 0
+    text = capsys.readouterr().out
+    assert "simulated, per output point: instructions" in text
+    assert ("(ptxas)" in text) == (find_ptxas() is not None)
