@@ -78,8 +78,12 @@ class MachineCode:
     warnings: tuple[str, ...]
 
 
+# What a ptxas says that is too old for the PTX version or the chip.
+_TOO_OLD = re.compile(r"Unsupported \.version|is not defined for option 'gpu-name'")
+
+
 def assemble(ptx: str, chip: str) -> MachineCode | None:
-    """Machine code of a module for a chip such as sm_90; None without ptxas.
+    """Machine code of a module for a chip such as sm_90; None without a ptxas that knows it.
 
     Raises TwofourError where ptxas refuses the module.
     """
@@ -94,6 +98,8 @@ def assemble(ptx: str, chip: str) -> MachineCode | None:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         report = done.stdout + done.stderr
         if done.returncode:
+            if _TOO_OLD.search(report):
+                return None
             raise TwofourError(f"ptxas: {' '.join(report.split())}")
         lines = report.splitlines()
         warnings = tuple(x for x in lines if "warning" in x or "dvisory" in x)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""ptxas: what it reports, and what becomes of one that is missing, too old or unwilling."""
+
+import pytest
+
+from twofour.errors import TwofourError
+from twofour.targets.gpu import ptx
+
+REPORT = """ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'first' for 'sm_90'
+ptxas info    : Function properties for first
+    8 bytes stack frame, 4 bytes spill stores, 12 bytes spill loads
+ptxas info    : Used 72 registers, used 1 barriers, 8 bytes cumulative stack size
+ptxas info    : Compiling entry function 'second' for 'sm_90'
+ptxas info    : Function properties for second
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 18 registers, 464 bytes cmem[0]
+"""
+
+
+def install(tmp_path, monkeypatch, script: str) -> None:
+    tool = tmp_path / "ptxas"
+    tool.write_text(f"#!/bin/sh\n{script}\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+
+
+def test_the_report_names_every_kernel():
+    assert ptx.read_report(REPORT) == {
+        "first": ptx.Resources(72, 16, 8),
+        "second": ptx.Resources(18, 0, 0),
+    }
+
+
+def test_machine_code_and_warnings(tmp_path, monkeypatch):
+    script = f"cat >&2 <<'X'\n{REPORT}\nptxas warning : Advisory: use something else\nX\n"
+    install(tmp_path, monkeypatch, script + 'for last; do :; done; printf code > "$last"')
+    found = ptx.assemble("text", "sm_90")
+    assert found.cubin == b"code" and found.resources["first"].registers == 72
+    assert found.warnings == ("ptxas warning : Advisory: use something else",)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "ptxas x.ptx, line 5; fatal : Unsupported .version 8.5; current version is '8.2'",
+        "ptxas fatal : Value 'sm_100' is not defined for option 'gpu-name'",
+    ],
+)
+def test_an_old_ptxas_counts_as_none(tmp_path, monkeypatch, message):
+    install(tmp_path, monkeypatch, f'echo "{message}" >&2; exit 255')
+    assert ptx.assemble("text", "sm_100") is None
+
+
+def test_a_refusal_is_an_error(tmp_path, monkeypatch):
+    install(tmp_path, monkeypatch, "echo 'ptxas fatal : unexpected token' >&2; exit 1")
+    with pytest.raises(TwofourError, match="ptxas: ptxas fatal : unexpected token"):
+        ptx.assemble("text", "sm_90")
+
+
+def test_without_ptxas(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for name in ("CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    assert ptx.assemble("text", "sm_90") is None
+    (tmp_path / "bin").mkdir()
+    tool = tmp_path / "bin" / "ptxas"
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    assert ptx.find_ptxas() == str(tool)
