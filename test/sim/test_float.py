@@ -233,6 +233,24 @@ def test_approximations(opcode):
     assert (error <= units * np.spacing(np.abs(exact).astype(np.float32)) + absolute).all()
 
 
+@pytest.mark.parametrize("root, function", [("rcp", lambda x: 1 / x), ("rsqrt", lambda x: x**-0.5)])
+def test_gross_approximations_of_f64(root, function):
+    """Those that PTX forms from, and as, the upper half of a double."""
+    snippet = Snippet(f"{root}.approx.ftz.f64 %o0, %i0;", ("b64",), ("b64",))
+    x = np.exp2(np.random.default_rng(53).uniform(-300, 300, COUNT))
+    (found,) = snippet(x.view(np.uint64))
+    assert not (found & 0xFFFFFFFF).any()
+    assert np.abs(found.view(np.float64) / function(x) - 1).max() < 2.0**-19
+    subnormal, huge = 2.0**-1030, 2.0**1023.5
+    special = np.array([0.0, -0.0, subnormal, np.inf, np.nan, -1.0, huge])
+    (found,) = snippet(np.resize(special, COUNT).view(np.uint64))
+    expected = {
+        "rcp": [np.inf, -np.inf, np.inf, 0.0, np.nan, -1.0, 0.0],
+        "rsqrt": [np.inf, -np.inf, np.inf, 0.0, np.nan, np.nan, 2.0**-511.75],
+    }[root]
+    np.testing.assert_allclose(found.view(np.float64)[: len(special)], expected, rtol=2.0**-19)
+
+
 # Approximations in half precision, with relative errors that PTX documents (and a half unit more).
 HALF_APPROXIMATIONS = {
     "ex2.approx.f16": ("f16", lambda x: 2.0**x, 2.0**-9),

@@ -80,6 +80,11 @@ def _function(binder, instruction, modifiers, root, kind):
             return (lambda a, b, c: operation(a, b, c, kind, **options)), 3
         return (lambda a, b: operation(a, b, kind, **options)), 2
     approximate = modifiers.take("approx", "full")
+    if approximate and kind == "f64" and root in ("rcp", "rsqrt"):
+        if modifiers.flag("ftz"):
+            return (lambda a: _gross(_APPROXIMATE[root], a)), 1
+        if root == "rcp":
+            binder.error(instruction, f"expected .ftz in {instruction.opcode}")
     mode = modifiers.take(*ROUNDINGS, default="rn")
     if root == "div":
         return (lambda a, b: numerics.div(a, b, kind, mode, ftz)), 2
@@ -98,6 +103,7 @@ def _rsqrt(x):
 
 
 _APPROXIMATE = {
+    "rcp": np.reciprocal,
     "rsqrt": _rsqrt,
     "sin": np.sin,
     "cos": np.cos,
@@ -114,6 +120,19 @@ def _approximated(operation, bits, kind, ftz):
         values = np.where(np.abs(values) < 2.0**-126, np.copysign(0.0, values), values)
     with np.errstate(all="ignore"):
         return numerics.round_to(operation(values), kind, ftz=ftz)
+
+
+def _gross(operation, bits):
+    """An approximation of f64 from, and with, the upper 32 bits; subnormals count as zero."""
+    upper = np.asarray(bits, np.uint64) & np.uint64(0xFFFFFFFF00000000)
+    values = upper.view(np.float64)
+    smallest = np.finfo(np.float64).tiny
+    with np.errstate(all="ignore"):
+        values = np.where(np.abs(values) < smallest, np.copysign(0.0, values), values)
+        results = operation(values)
+        results = np.where(np.abs(results) < smallest, np.copysign(0.0, results), results)
+    results = np.where(np.isnan(results), np.nan, results)
+    return results.view(np.uint64) & np.uint64(0xFFFFFFFF00000000)
 
 
 def _flush(bits, kind, ftz):

@@ -12,6 +12,7 @@ from functools import cache
 import llvmlite.binding as llvmlite
 
 from twofour.errors import TwofourError
+from twofour.targets.gpu import libdevice
 
 TRIPLE = "nvptx64-nvidia-cuda"
 # The first PTX version with every instruction that is generated; sm_100 needs a later one.
@@ -40,7 +41,8 @@ def _initialize() -> None:
 def to_ptx(llvm_ir: str, chip: str) -> str:
     """Optimise a module of kernels and print PTX for a chip such as sm_90.
 
-    Raises TwofourError for IR that llvmlite's LLVM does not read.
+    Raises TwofourError for IR that llvmlite's LLVM does not read, and where it calls CUDA's
+    libdevice and there is none.
     """
     _initialize()
     try:
@@ -52,6 +54,11 @@ def to_ptx(llvm_ir: str, chip: str) -> str:
     machine = llvmlite.Target.from_triple(TRIPLE).create_target_machine(
         cpu=chip, features=PTX_FEATURES.get(chip, DEFAULT_FEATURES), opt=3
     )
+    if libdevice.is_needed(llvm_ir):
+        path = libdevice.find_libdevice(find_ptxas())
+        if path is None:
+            raise TwofourError("expected CUDA's libdevice (CUDA_HOME), got none")
+        libdevice.link(module, path)
     module.data_layout = str(machine.target_data)
     builder = llvmlite.create_pass_builder(
         machine, llvmlite.create_pipeline_tuning_options(speed_level=3)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""CUDA's library of functions that PTX has no instruction for: exp, sin, pow and the like.
+
+It comes with the CUDA toolkit, as LLVM bitcode; nothing else knows these functions for PTX as
+accurately. The conversion to NVVM calls it; its code becomes part of the kernel's.
+"""
+
+import glob
+import os
+import re
+
+import llvmlite.binding as llvmlite
+
+# Ops that become calls, by the name of the op.
+FUNCTIONS = {
+    "arith.remf",
+    *(f"math.{name}" for name in ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh")),
+    *(f"math.{name}" for name in ("cbrt", "cos", "cosh", "erf", "erfc", "exp", "exp2", "expm1")),
+    *(f"math.{name}" for name in ("log", "log10", "log1p", "log2", "powf", "sin", "sinh")),
+    *(f"math.{name}" for name in ("tan", "tanh")),
+}
+DEFAULT_HOME = "/usr/local/cuda"
+_CALL = re.compile(r"^declare .*@__nv_", re.MULTILINE)
+
+
+def find_libdevice(ptxas: str | None) -> str | None:
+    """The path of the library: under CUDA_HOME, beside `ptxas`, or where CUDA installs itself.
+
+    None where there is none.
+    """
+    homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")]
+    if ptxas is not None:
+        homes.append(os.path.dirname(os.path.dirname(os.path.realpath(ptxas))))
+    homes.append(DEFAULT_HOME)
+    for home in filter(None, homes):
+        found = sorted(glob.glob(os.path.join(glob.escape(home), "nvvm", "libdevice", "*.bc")))
+        if found:
+            return found[-1]
+    return None
+
+
+def is_needed(llvm_ir: str) -> bool:
+    """Whether a module calls the library."""
+    return bool(_CALL.search(llvm_ir))
+
+
+def link(module: llvmlite.ModuleRef, path: str) -> None:
+    """Put the library into a module, every function to be inlined where it is called."""
+    kernels = {function.name for function in module.functions if not function.is_declaration}
+    with open(path, "rb") as file:
+        library = llvmlite.parse_bitcode(file.read())
+    module.link_in(llvmlite.parse_assembly(str(library).replace("noinline", "alwaysinline")))
+    for function in module.functions:
+        if not function.is_declaration and function.name not in kernels:
+            function.linkage = "internal"

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions of the math dialect on simulated GPUs, and what is said where CUDA's library lacks."""
+
+import numpy as np
+import pytest
+from scipy import special
+
+import twofour
+from twofour.targets.gpu import point_ops
+from twofour.targets.gpu.libdevice import find_libdevice
+from twofour.targets.gpu.ptx import find_ptxas
+
+PROGRAM = """
+func.func @f(%a: !stencil.field<[0,64]x{kind}>, %b: !stencil.field<[0,64]x{kind}>) {{
+  %t = stencil.load %a : !stencil.field<[0,64]x{kind}> -> !stencil.temp<?x{kind}>
+  %r = stencil.apply(%u = %t : !stencil.temp<?x{kind}>) -> (!stencil.temp<?x{kind}>) {{
+    %x = stencil.access %u[0] : !stencil.temp<?x{kind}>
+    %y = {op} : {kind}
+    stencil.return %y : {kind}
+  }}
+  stencil.store %r to %b(<[0], [64]>) : !stencil.temp<?x{kind}> to !stencil.field<[0,64]x{kind}>
+  return
+}}
+"""
+FUNCTIONS = {
+    "math.acos %x": np.arccos,
+    "math.asin %x": np.arcsin,
+    "math.asinh %x": np.arcsinh,
+    "math.atan %x": np.arctan,
+    "math.atanh %x": np.arctanh,
+    "math.atan2 %x, %x": lambda x: np.arctan2(x, x),
+    "math.cbrt %x": np.cbrt,
+    "math.cos %x": np.cos,
+    "math.cosh %x": np.cosh,
+    "math.erf %x": special.erf,
+    "math.exp %x": np.exp,
+    "math.exp2 %x": np.exp2,
+    "math.expm1 %x": np.expm1,
+    "math.log %x": np.log,
+    "math.log10 %x": np.log10,
+    "math.log1p %x": np.log1p,
+    "math.log2 %x": np.log2,
+    "math.powf %x, %x": lambda x: x**x,
+    "math.sin %x": np.sin,
+    "math.sinh %x": np.sinh,
+    "math.tan %x": np.tan,
+    "math.tanh %x": np.tanh,
+}
+TYPES = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
+needs_libdevice = pytest.mark.skipif(
+    find_libdevice(find_ptxas()) is None, reason="CUDA's libdevice is not installed"
+)
+
+
+SAMPLE = {("math.sin %x", "f64"), ("math.powf %x, %x", "f64"), ("math.exp %x", "f32")}
+CASES = [
+    pytest.param(op, kind, marks=() if (op, kind) in SAMPLE else (pytest.mark.full,))
+    for op in FUNCTIONS
+    for kind in TYPES
+]
+
+
+@needs_libdevice
+@pytest.mark.parametrize("op, kind", CASES)
+def test_functions(op, kind, tmp_path):
+    path = tmp_path / "f.mlir"
+    path.write_text(PROGRAM.format(op=op, kind=kind))
+    x = np.linspace(0.05, 0.95, 64).astype(TYPES[kind])
+    got = twofour.compile(path, target="sim:sm_90")(x)
+    expected = FUNCTIONS[op](x.astype(np.float64))
+    error = np.abs(got.astype(np.float64) - expected)
+    assert (error <= 4 * np.finfo(TYPES[kind]).eps * np.abs(expected)).all()
+
+
+def test_without_the_library(tmp_path, monkeypatch):
+    monkeypatch.setattr(point_ops.libdevice, "find_libdevice", lambda ptxas: None)
+    path = tmp_path / "f.mlir"
+    path.write_text(PROGRAM.format(op="math.exp %x", kind="f32"))
+    with pytest.raises(twofour.TwofourError, match=r"f.mlir:6:\d+: error: .*libdevice"):
+        twofour.compile(path, target="sm_90")
