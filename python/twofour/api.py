@@ -29,6 +29,7 @@ from twofour.runtime.fields import read_scalars
 from twofour.runtime.manifest import FieldsProgram
 from twofour.suggestions import suggest
 from twofour.targets.cpu.executable import CpuExecutable
+from twofour.targets.fields import check_runnable
 
 Boundary = str | Sequence[str | AxisBoundary]
 
@@ -153,8 +154,7 @@ class _Compiled:
         # The compiler for GPUs is not needed for the CPU.
         from twofour.targets.gpu.build import compile_gpu
 
-        bundle = compile_gpu(source, self._options).bundle
-        self.bundle = bundle.with_boundary(parse_boundary(boundary, bundle.program.boundary_rank))
+        self.bundle = compile_gpu(source, self._options).with_boundary(boundary)
         self._loaded = from_bundle(self.bundle, self.target if self._options.is_simulated else None)
         self.name, self.rank = self._loaded.name, self._loaded.rank
         self.element_type = self._loaded.element_type
@@ -245,10 +245,7 @@ class FieldProgram(_Compiled):
         """Make the machine code, and what steps with it."""
         path, threads = self._path, self.threads
         program = compiled.program
-        if not program.fields:
-            raise TwofourError("expected a function with fields", SourceLocation(path))
-        if not program.outputs:
-            raise TwofourError("expected a function that stores to a field", SourceLocation(path))
+        check_runnable(program, path)
         self.name = program.name
         self.rank = program.fields[0].box.rank
         self.element_type = field_element_type(compiled.element)

@@ -121,7 +121,7 @@ def describe(function, filename: str) -> Program:
         source, target = roots.of(op.operands[0]), roots.of(op.operands[1])
         for index in target - source:
             arguments[index] = replace(arguments[index], interior=arguments[index].box)
-    for op in nested_ops(function, "memref.load", "memref.store", "func.call"):
+    for op in nested_ops(function, "memref.load", "memref.store", "memref.copy", "func.call"):
         for operand in filter(is_memory, op.operands):
             for index in roots.of(operand):
                 arguments[index] = replace(arguments[index], loaded=True)

@@ -156,8 +156,10 @@ func.func @apply(%t: !temp, %k: f64) -> !inner {
 func.func @library(%t: !inner) -> !inner {
   %r = "stencil.apply"() ({
     %a = "stencil.access"(%t) {offset = array<i64: 0>} : (!inner) -> f64
-    // expected-error @+1 {{'math.exp' op expected an op that the GPU targets have code for}}
-    %e = math.exp %a : f64
+    %i = arith.fptosi %a : f64 to i64
+    // expected-error @+1 {{'math.ipowi' op expected an op that the GPU targets have code for}}
+    %p = math.ipowi %i, %i : i64
+    %e = arith.sitofp %p : i64 to f64
     "stencil.return"(%e) : (f64) -> ()
   }) : () -> !inner
   return %r : !inner
@@ -167,11 +169,33 @@ func.func @library(%t: !inner) -> !inner {
 
 !inner = !stencil.temp<#stencil.bounds<[0], [8]>, f64>
 
-func.func @table(%t: !inner, %table: memref<8xf64>) -> !inner {
-  // expected-error @+1 {{'stencil.apply' op expected numbers of type f16, bf16, f32, f64, index or integers of at most 64 bits on a GPU, got memref<8xf64>}}
+// Memrefs that an apply loads from are input views, before the numbers.
+
+// CHECK-LABEL: func.func @table(
+// CHECK: gpu.launch_func @kernels::@table_kernel0 {{.*}} args(%{{.*}} : memref<?xf64, strided<[1], offset: ?>>, %{{.*}} : memref<8xf64>, %{{.*}} : f64, %{{.*}} : memref<?xf64, strided<[1], offset: ?>>)
+// CHECK: gpu.func @table_kernel0(%{{.*}}: memref<?xf64, strided<[1], offset: ?>>, %[[TABLE:[a-z0-9]+]]: memref<8xf64>, %{{.*}}: f64, %{{.*}}: memref<?xf64, strided<[1], offset: ?>>) kernel
+// CHECK-SAME: stencil.kernel_inputs = 2 : i64
+// CHECK: memref.load %[[TABLE]][
+func.func @table(%t: !inner, %k: f64, %table: memref<8xf64>) -> !inner {
   %r = "stencil.apply"() ({
     %c0 = arith.constant 0 : index
+    %x = "stencil.access"(%t) {offset = array<i64: 0>} : (!inner) -> f64
+    %y = arith.mulf %x, %k : f64
     %a = memref.load %table[%c0] : memref<8xf64>
+    %b = arith.mulf %a, %y : f64
+    "stencil.return"(%b) : (f64) -> ()
+  }) : () -> !inner
+  return %r : !inner
+}
+
+// -----
+
+!inner = !stencil.temp<#stencil.bounds<[0], [8]>, f64>
+
+func.func @one_number(%t: !inner, %table: memref<f64>) -> !inner {
+  // expected-error @+1 {{'stencil.apply' op expected numbers of type f16, bf16, f32, f64, index or integers of at most 64 bits on a GPU, got memref<f64>}}
+  %r = "stencil.apply"() ({
+    %a = memref.load %table[] : memref<f64>
     "stencil.return"(%a) : (f64) -> ()
   }) : () -> !inner
   return %r : !inner

@@ -142,6 +142,7 @@ LINEAR_WEIGHTS = {(-2, 0): 0.5, (0, 3): -1.25, (1, -1): 0.5}
 @pytest.mark.parametrize("boundary", BOUNDARIES, ids=",".join)
 def test_linear_program_in_generic_form(compiled, schedule, fuse_steps, boundary):
     """The halo is the field's own: wider than the stencil reaches, and never stale."""
+    schedule = compiled.schedule(schedule)
     program = compiled(LINEAR, schedule=schedule, boundary=boundary, fuse_steps=fuse_steps)
     assert program.schedule == schedule
     u = random_field((23, 41))

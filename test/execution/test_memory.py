@@ -44,8 +44,8 @@ func.func @f(%u: {FIELD}, %v: {FIELD}, %table: memref<2xf64>) {{
     np.testing.assert_array_equal(program(u, np.array([2.0, 3.0]))[1:9], 3 * u[1:9])
 
 
-def test_memory_read_before_a_store_holds_the_old_value(compiled):
-    program = compiled(f"""
+def test_memory_read_before_a_store_holds_the_old_value(compiled_for_cpu):
+    program = compiled_for_cpu(f"""
 func.func @f(%u: {FIELD}, %m: memref<10xf64>, %v: {FIELD}) {{
   %field = "stencil.external_load"(%m) : (memref<10xf64>) -> {FIELD}
   {load("%t", "%u")}
@@ -64,8 +64,8 @@ func.func @f(%u: {FIELD}, %m: memref<10xf64>, %v: {FIELD}) {{
     np.testing.assert_array_equal(second[1:9], 7 * u[1:9])
 
 
-def test_temp_keeps_its_value_when_memory_is_written(compiled):
-    program = compiled(f"""
+def test_temp_keeps_its_value_when_memory_is_written(compiled_for_cpu):
+    program = compiled_for_cpu(f"""
 func.func @f(%m: memref<10xf64>, %v: {FIELD}) {{
   %field = "stencil.external_load"(%m) : (memref<10xf64>) -> {FIELD}
   {load("%t", "%field")}

@@ -96,7 +96,7 @@ def test_a_given_tile_and_stages_are_kept():
     assert layout.tile == (8, 64) and layout.stages == 1
 
 
-@pytest.mark.parametrize("tile", [(8, 60), (3, 64), (4, 16), (8,)])
+@pytest.mark.parametrize("tile", [(8, 60), (3, 64), (4, 16), (8,), (-8, -64)])
 def test_a_tile_that_does_not_fit_is_refused(tile):
     kernel, _, _ = lay_out("heat2d_ftcs", "f16")
     operator = crush(kernel.offsets, kernel.weights, (4, 4))

@@ -13,7 +13,8 @@ from ptx_cases import kernel_entry, linear_bundle, manifest
 from twofour.errors import TwofourError
 from twofour.runtime import Bundle
 from twofour.runtime.bundle import MAGIC
-from twofour.runtime.plan import View
+from twofour.runtime.manifest import step_entry
+from twofour.runtime.plan import Bound, Carried, View
 
 HEADER = 12 + 32
 STAR = {(0, 0): 0.5, (0, 1): 0.25, (-2, 0): 0.25}
@@ -40,17 +41,28 @@ def fields_manifest():
             {**field, "position": 0},
             {**field, "position": 2, "loaded": False, "stored": True},
         ],
-        "rotation": [2, 1, 0],
-        "scalars": ["f64"],
-        "launches": [
-            {"kernel": "k", "inputs": [{"buffer": 0, "slices": None}], "scalars": [1],
-             "outputs": [{**view, "buffer": 3}]},
+        "rotation": [2, 1, 0, 3],
+        "scalars": ["f64", "i32"],
+        "steps": [
+            {"kind": "launch", "kernel": "k", "inputs": [{"buffer": 0, "slices": None}],
+             "scalars": [1], "outputs": [{**view, "buffer": 4}]},
+            {"kind": "loop", "index": 5, "lower": 0, "upper": {"argument": 3}, "step": 1,
+             "carried": [{"value": 6, "initial": {"buffer": 0, "slices": None},
+                          "following": {"buffer": 7, "slices": None}},
+                         {"value": 7, "initial": {"buffer": 2, "slices": None},
+                          "following": {"buffer": 6, "slices": None}}],
+             "body": [
+                 {"kind": "launch", "kernel": "n", "inputs": [{"buffer": 6, "slices": None}],
+                  "scalars": [5], "outputs": [{**view, "buffer": 7}]}]},
         ],
         "workspaces": [[[9, 7], "f64"]],
-        "time_loop": False,
+        "time_loop": True,
     }  # fmt: skip
-    kernels = {"k": kernel_entry(2, 8, scalars=["f64"])}
-    return manifest("f64", ["fixed", "periodic"], kernels, program)
+    kernels = {
+        "k": kernel_entry(2, 8, scalars=["f64"]),
+        "n": kernel_entry(2, 8, scalars=["index"]),
+    }
+    return manifest("f64", ["fixed", "fixed"], kernels, program)
 
 
 def refused(data, message):
@@ -80,8 +92,13 @@ def test_what_the_manifest_says(bundle):
     assert bundle.program.reach_lo == (2, 0) and bundle.program.reach_hi == (0, 1)
     assert bundle.kernels["edges"].alignment == 8 and bundle.kernels["fused"].tile == (1, 32)
     program = Bundle(fields_manifest(), "").program
-    assert program.launches[0].outputs == (View(3, (slice(1, 8), slice(1, 6))),)
-    assert program.launches[0].inputs == (View(0, ()),)
+    launch, loop = program.steps
+    assert launch.outputs == (View(4, (slice(1, 8), slice(1, 6))),)
+    assert launch.inputs == (View(0, ()),)
+    assert (loop.index, loop.lower, loop.upper, loop.step) == (5, 0, Bound(3), 1)
+    assert loop.carried[1] == Carried(7, View(2, ()), View(6, ()))
+    assert loop.body[0].scalars == (5,)
+    assert [step_entry(step) for step in program.steps] == fields_manifest()["program"]["steps"]
     assert program.fields[1].interior == ((1, 1), (8, 6)) and program.workspaces[0][0] == (9, 7)
 
 
@@ -114,6 +131,10 @@ def test_what_is_wrong_with_a_file_is_said(bundle, tmp_path):
     assert caught.value.location.file == str(tmp_path / "none.tfb")
     with pytest.raises(TwofourError, match="cannot read the file: is a directory"):
         Bundle.load(tmp_path)
+    with pytest.raises(TwofourError, match="expected the path of a bundle, got 3"):
+        Bundle.load(3)
+    with pytest.raises(TwofourError, match="expected the path of a bundle, got None"):
+        bundle.save(None)
 
 
 def test_a_bundle_that_cannot_be_written_leaves_the_old_one(bundle, tmp_path, monkeypatch):
@@ -170,6 +191,8 @@ def test_every_member_is_needed_and_of_its_type(bundle, which):
                 if isinstance(parent, list) or path[:-1] == ("kernels",):
                     continue
                 del parent[path[-1]]
+            elif path[-1] in ("lower", "upper") and "steps" in path and isinstance(wrong, int):
+                continue
             elif type(wrong) is type(parent[path[-1]]) and isinstance(wrong, str):
                 if path[0] in ("generator", "source", "pipeline") or path[-1] == "name":
                     continue
@@ -208,16 +231,38 @@ def test_parts_of_a_linear_program_fit_together(bundle, path, value, message):
 @pytest.mark.parametrize(
     "change, message",
     [
-        (lambda p: p["launches"][0].update(scalars=[0]), "expected arguments of"),
-        (lambda p: p["launches"][0].update(scalars=[]), "expected arguments of"),
-        (lambda p: p["launches"][0].update(inputs=[]), "expected 1 views"),
-        (lambda p: p["launches"][0]["inputs"][0].update(buffer=1), "expected a buffer of"),
-        (lambda p: p["launches"][0]["outputs"][0].update(slices=[[1, 10], [1, 6]]), "a box within"),
-        (lambda p: p["launches"][0]["outputs"][0].update(slices=[[1, 8]]), "a box within"),
+        (lambda p: p["steps"][0].update(scalars=[0]), "expected numbers of"),
+        (lambda p: p["steps"][0].update(scalars=[]), "expected numbers of"),
+        (lambda p: p["steps"][0].update(inputs=[]), "expected 1 views"),
+        (lambda p: p["steps"][0]["inputs"][0].update(buffer=1), "expected a buffer of"),
+        (lambda p: p["steps"][0]["inputs"][0].update(buffer=6), "expected a buffer of"),
+        (lambda p: p["steps"][0]["outputs"][0].update(slices=[[1, 10], [1, 6]]), "a box within"),
+        (lambda p: p["steps"][0]["outputs"][0].update(slices=[[1, 8]]), "a box within"),
+        (lambda p: p["steps"][1].update(index=6), "values that nothing else brings forth"),
+        (lambda p: p["steps"][1].update(index=4), "values that nothing else brings forth"),
+        (lambda p: p["steps"][1].update(index=3), "values that nothing else brings forth"),
+        (lambda p: p["steps"][1].update(lower={"argument": 1}), "an argument that is an integer"),
+        (lambda p: p["steps"][1].update(upper={"argument": 0}), "an argument that is an integer"),
+        (lambda p: p["steps"][1].update(step=0), "an integer from 1"),
+        (lambda p: p["steps"][1]["body"][0].update(scalars=[3]), "expected numbers of"),
+        (lambda p: p["steps"][0].update(kernel="n", scalars=[5]), "expected numbers of"),
+        (
+            lambda p: p["steps"][1]["carried"][0]["initial"].update(buffer=7),
+            r"expected a buffer of \[0, 2, 4\] at program.steps\[1\].carried",
+        ),
+        (
+            lambda p: p["steps"][1]["carried"][0]["following"].update(slices=[[0, 8], [0, 7]]),
+            "expected a view of the type of the initial one",
+        ),
+        (
+            lambda p: p["steps"].append({**p["steps"][0], "kernel": "n", "scalars": [5]}),
+            r"expected numbers of \['index'\] at program.steps\[2\].scalars",
+        ),
+        (lambda p: p["steps"].append(p["steps"][1]), "values that nothing else brings forth"),
         (lambda p: p["fields"][0].update(interior=[[1, 1], [8, 8]]), "a box within"),
         (lambda p: p["fields"][0].update(shape=[9, 8]), "arguments of one type to change places"),
         (lambda p: p["fields"][0].update(position=2), "distinct positions"),
-        (lambda p: p.update(rotation=[0, 0, 1]), "a permutation of 3 arguments"),
+        (lambda p: p.update(rotation=[0, 0, 1, 2]), "a permutation of 4 arguments"),
         (lambda p: p.update(fields=[]), "a stored field"),
     ],
 )
@@ -226,6 +271,21 @@ def test_parts_of_a_program_of_fields_fit_together(change, message):
     change(broken["program"])
     with pytest.raises(TwofourError, match=message):
         Bundle(broken, "")
+
+
+def test_loops_in_each_other_are_limited():
+    broken = fields_manifest()
+    for value in range(100, 140):
+        steps = broken["program"]["steps"]
+        broken["program"]["steps"] = [{**steps[-1], "index": value, "carried": [], "body": steps}]
+    with pytest.raises(TwofourError, match="manifest: expected at most 32 loops in each other"):
+        Bundle(broken, "")
+
+
+def test_a_time_loop_has_fixed_boundaries():
+    good = fields_manifest()
+    with pytest.raises(TwofourError, match="expected boundary 'fixed' for a program with a time"):
+        Bundle({**good, "boundary": ["fixed", "zero"]}, "")
 
 
 def test_numpy_numbers_do_not_get_into_manifests(bundle):

@@ -9,7 +9,7 @@ import pytest
 
 from twofour.errors import TwofourError
 from twofour.mlir import ir, llvm
-from twofour.targets.gpu.llvm_text import adapt
+from twofour.targets.llvm_text import adapt
 
 
 @pytest.mark.parametrize(

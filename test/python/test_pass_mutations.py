@@ -20,10 +20,12 @@ from twofour.dialects.stencil.box import Box
 from twofour.dialects.stencil.transforms import (
     bufferize,
     convert_element_type,
+    copy_to_gpu,
     fuse_steps,
     infer_bounds,
     to_nm,
 )
+from twofour.errors import TwofourError
 from twofour.layout.patch import PatchOperator
 from twofour.passes import pass_names
 from twofour.pipeline import PipelineFailure
@@ -121,6 +123,16 @@ def check_general(path, **options) -> None:
 
 def check_points(path) -> None:
     check_general(path, target="sim:sm_90")
+
+
+def check_copies(path) -> None:
+    """A field in place: its old values are read from a copy, and the result is copied back."""
+    path.write_text(GENERAL.replace("to %v", "to %u"))
+    u = np.random.default_rng(0).random(34)
+    expected = u.copy()
+    expected[1:-1] = u[:-2] * u[2:]
+    got = twofour.compile(str(path), target="sim:sm_90")(u)
+    np.testing.assert_allclose(got, expected, rtol=1e-13)
 
 
 @dataclass(frozen=True)
@@ -256,6 +268,14 @@ def no_halo(original):
     return lambda source, offsets, sizes: original(source, [0] * len(offsets), sizes)
 
 
+def other_direction(original):
+    def launch(shape):
+        call = original(shape)
+        return lambda kernel, views, domain: call(kernel, views[::-1], domain)
+
+    return launch
+
+
 MUTATIONS = [
     Mutation(
         "stencil-infer-bounds",
@@ -388,6 +408,15 @@ MUTATIONS = [
         no_halo,
         check_general,
         AssertionError,
+    ),
+    Mutation(
+        "convert-copy-to-gpu",
+        "copies in the other direction",
+        copy_to_gpu,
+        "launch",
+        other_direction,
+        check_copies,
+        TwofourError,
     ),
 ]
 

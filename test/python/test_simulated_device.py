@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Bundles on the simulated device: whole programs, their profile, and what does not fit."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -140,8 +142,9 @@ def leapfrog_bundle(cells):
         ],
         "rotation": [2, 1, 3, 0],
         "scalars": ["f64"],
-        "launches": [
+        "steps": [
             {
+                "kind": "launch",
                 "kernel": "leapfrog",
                 "inputs": [
                     {"buffer": 0, "slices": [[1, cells + 1]]},
@@ -206,6 +209,7 @@ def test_the_profile_adds_launches_up():
         ("sm_90", "sim:sm_80", "compute capability 9.0 or higher for sm_90, got 8.0"),
         ("sm_80", "sim:sm_10", "expected a chip of"),
         ("sm_80", "sim:x", "expected a chip of"),
+        ("sm_80", 5, "expected a device cuda, cuda:N, sim or sim:sm_XX, got 5"),
     ],
 )
 def test_chips_that_do_not_fit(tmp_path, target, device, message):
@@ -233,3 +237,25 @@ def test_views_that_break_the_alignment_are_a_mistake_of_the_runtime():
         kernel.aligned_for(1).bind([buffer[3:23:2]], [buffer[20:28]])
     with pytest.raises(ValueError, match="expected 1 inputs, 0 numbers and 1 outputs, got 2"):
         kernel.bind([buffer, buffer], [buffer])
+
+
+@pytest.mark.parametrize("loops", [False, True])
+def test_calls_with_loops_are_not_recorded_as_a_whole(monkeypatch, loops):
+    """Their loops are recorded by themselves, and recordings hold no others."""
+    recorded = []
+    monkeypatch.setattr(SimulatedDevice, "record", lambda self, calls: recorded.append(calls))
+    cells = 5
+    old, now = integers(cells + 2, 1), integers(cells + 2, 2)
+    bundle = leapfrog_bundle(cells).with_boundary(parse_boundary("fixed", 1))
+    expected = from_bundle(bundle, "sim")(old, now, steps=100, scalars=[0.5])
+    assert len(recorded) == 1
+    recorded.clear()
+    changed = copy.deepcopy(bundle.manifest)
+    program = changed["program"]
+    if loops:
+        (launch,) = program["steps"]
+        bounds = {"lower": 0, "upper": 1, "step": 1}
+        program["steps"] = [{"kind": "loop", "index": 4, **bounds, "carried": [], "body": [launch]}]
+    got = from_bundle(Bundle(changed, bundle.ptx), "sim")(old, now, steps=100, scalars=[0.5])
+    np.testing.assert_array_equal(got, expected)
+    assert len(recorded) == (not loops)

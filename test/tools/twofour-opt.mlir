@@ -63,3 +63,4 @@
 // LIST-DAG: {{^}}convert-stencil-to-vector {{ +}}{{.+}}
 // LIST-DAG: {{^}}convert-stencil-to-loops {{ +}}{{.+}}
 // LIST-DAG: {{^}}stencil-bufferize {{ +}}{{.+}}
+// LIST-DAG: {{^}}convert-copy-to-gpu {{ +}}{{.+}}

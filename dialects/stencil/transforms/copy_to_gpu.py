@@ -7,11 +7,13 @@ becomes `gpu.launch_func @kernels::@copy_f32_2d ...` on views of both. The modul
 kernel for each element type and rank.
 """
 
+import re
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from twofour.dialects.stencil.box import Box
 from twofour.dialects.stencil.traversal import nested_ops
+from twofour.errors import TwofourError
 from twofour.mlir import gpu, ir, memref
 from twofour.mlir_support import error_at
 from twofour.passes import ModulePass
@@ -20,6 +22,13 @@ from twofour.targets.cpu.kernel_abi import view_type
 from twofour.targets.gpu.code import IndexCode
 from twofour.targets.gpu.kernel_abi import LaunchShape, gpu_function, kernel_module, launch
 from twofour.targets.gpu.point_grid import PointGrid
+
+_NAME = re.compile(r"copy_[a-z0-9]+_[0-9]+d")
+
+
+def is_copy_kernel(name: str) -> bool:
+    """Whether a kernel of this name only copies; others have names that end otherwise."""
+    return _NAME.fullmatch(name) is not None
 
 
 @dataclass(frozen=True)
@@ -35,10 +44,8 @@ class ConvertCopyToGpuPass(ModulePass):
     def run(self, module: ir.Operation) -> None:
         made: dict[str, LaunchShape] = {}
         for op in nested_ops(module, "memref.copy"):
+            _check(op)
             kind = op.operands[0].type
-            if not _is_copyable(kind) or not _is_copyable(op.operands[1].type):
-                got = f"{kind} to {op.operands[1].type}"
-                raise error_at(op, f"expected a copy of static rows to static rows, got {got}")
             name = f"copy_{kind.element_type}_{kind.rank}d"
             with op.location:
                 if name not in made:
@@ -46,6 +53,18 @@ class ConvertCopyToGpuPass(ModulePass):
                         made[name] = _build(name, kind.rank, kind.element_type)
                 _launch(op, name, made[name])
             op.operation.erase()
+
+
+def _check(op) -> None:
+    """Raise TwofourError where no kernel could copy."""
+    source, target = (operand.type for operand in op.operands)
+    if not _is_copyable(source) or not _is_copyable(target):
+        got = f"{source} to {target}"
+        raise error_at(op, f"expected a copy of static rows to static rows, got {got}")
+    try:
+        field_element_type(str(source.element_type))
+    except TwofourError as error:
+        raise error_at(op, error.message) from None
 
 
 def _is_copyable(kind: ir.Type) -> bool:

@@ -33,7 +33,8 @@ class ConvertStencilToGpuPass(ModulePass):
     """Lower every weighted sum and every apply to a plain GPU kernel and a launch of it.
 
     `chip` is the architecture to compile for. Applies may hold what the GPU targets have code for:
-    control flow, integers, and the functions that PTX computes as accurately as the CPU does.
+    control flow, integers, loads from memrefs, and the functions that PTX computes as accurately as
+    the CPU does.
     """
 
     name: ClassVar[str] = "convert-stencil-to-gpu"
@@ -63,12 +64,15 @@ class ConvertStencilToGpuPass(ModulePass):
         _sink_numbers(apply)
         region = AppliedRegion(apply, known_domain(apply))
         check_point_ops(apply, region.scalars)
+        # Memrefs are input views, which come before the numbers.
+        region.scalars.sort(key=lambda value: not isinstance(value.type, ir.MemRefType))
         inputs, scalars = region.inputs, region.scalars
+        views = len(inputs) + sum(isinstance(v.type, ir.MemRefType) for v in scalars)
         name, grid = kernel_name(apply), PointGrid(region.domain.rank)
         fields = [*(item.temp for item in inputs), *apply.results]
         shape = grid.launch(min(_itemsize(field.type.element_type) for field in fields))
         with self._kernels(apply), apply.location:
-            function = gpu_function(name, region.argument_types(), len(inputs), shape)
+            function = gpu_function(name, region.argument_types(), views, shape)
             entry = function.regions[0].blocks[0]
             with ir.InsertionPoint(entry):
                 _emit_point(region, grid, entry)
@@ -98,7 +102,9 @@ def _computed_outside(apply: ApplyOp) -> ir.Operation | None:
     """An op before the apply that computes a number which its region uses, constants aside."""
     for value in captured_values(apply):
         owner = defining_op(value)
-        if owner is not None and owner.name.startswith("arith.") and not is_constant(value):
+        if owner is None or is_constant(value):
+            continue
+        if owner.name.startswith(("arith.", "math.")):
             return owner
     return None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`twofour compile`: write a bundle, or the program as it looks after one stage of compiling it."""
+"""`twofour compile`: a bundle, an object file, or the program after one stage of compiling it."""
 
 import argparse
 import sys
@@ -12,7 +12,7 @@ from twofour.options import CompileOptions
 from twofour.runtime import parse_boundary
 
 STANDARD_OUTPUT = "-"
-BINARY_STAGES = ("bundle", "cubin")
+BINARY_STAGES = ("bundle", "cubin", "object")
 
 
 def compile_command(options: argparse.Namespace) -> None:
@@ -27,8 +27,7 @@ def compile_command(options: argparse.Namespace) -> None:
         fuse_steps=options.fuse_steps,
         function=options.function,
     )
-    if wanted.target == "cpu":
-        raise TwofourError("expected a GPU target such as sm_90 to compile for, got 'cpu'")
+    _check_stage(options.emit, wanted.target)
     path = options.output
     if path is None:
         if options.emit in BINARY_STAGES:
@@ -39,10 +38,7 @@ def compile_command(options: argparse.Namespace) -> None:
     if options.emit == "bundle":
         data, report = _bundle(source, wanted, options.boundary)
     else:
-        # The compiler for GPUs is loaded where it is used only.
-        from twofour.targets.gpu.build import emit
-
-        data, report = emit(source, wanted, options.emit), None
+        data, report = _emit(source, wanted, options.emit), None
     data = data.encode() if isinstance(data, str) else data
     if path == STANDARD_OUTPUT:
         sys.stdout.flush()
@@ -52,11 +48,35 @@ def compile_command(options: argparse.Namespace) -> None:
     print(f"{path}: {report or options.emit}, {len(data)} bytes")
 
 
+def _check_stage(stage: str, target: str) -> None:
+    """Raise TwofourError for a stage that a target has not."""
+    if target != "cpu":
+        if stage == "object":
+            raise TwofourError(f"expected target 'cpu' for --emit object, got '{target}'")
+        return
+    # The compilers are loaded where they are used only.
+    from twofour.targets.cpu.stages import STAGES
+
+    if stage not in STAGES:
+        raise TwofourError(
+            f"expected a GPU target such as sm_90 to compile for (--emit {stage}), or one of "
+            f"--emit {', '.join(STAGES)} for the CPU"
+        )
+
+
+def _emit(source: str | Kernel, wanted: CompileOptions, stage: str) -> str | bytes:
+    if wanted.target == "cpu":
+        from twofour.targets.cpu.stages import emit
+    else:
+        from twofour.targets.gpu.build import emit
+
+    return emit(source, wanted, stage)
+
+
 def _bundle(source: str | Kernel, wanted: CompileOptions, boundary: str) -> tuple[bytes, str]:
     from twofour.targets.gpu.build import compile_gpu
 
-    bundle = compile_gpu(source, wanted).bundle
-    bundle = bundle.with_boundary(parse_boundary(boundary, bundle.program.boundary_rank))
+    bundle = compile_gpu(source, wanted).with_boundary(boundary)
     count = len(bundle.kernels)
     report = (
         f"{bundle.program.name} for {bundle.target} ({bundle.manifest['schedule']}, "

@@ -6,7 +6,7 @@ import argparse
 from twofour import __version__
 from twofour.command_line import Parser
 
-STAGES = ("bundle", "ptx", "cubin", "llvm", "nvvm", "gpu", "nm", "stencil")
+STAGES = ("bundle", "ptx", "cubin", "llvm", "nvvm", "gpu", "nm", "stencil", "object")
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
@@ -85,7 +85,9 @@ def _add_boundary(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_compile(commands) -> None:
-    parser = commands.add_parser("compile", help="write a bundle, or what a stage of it looks like")
+    parser = commands.add_parser(
+        "compile", help="write a bundle or an object file, or what a stage looks like"
+    )
     _add_program(parser)
     _add_boundary(parser)
     parser.add_argument(
@@ -98,7 +100,7 @@ def _add_compile(commands) -> None:
         "--emit",
         default="bundle",
         choices=STAGES,
-        help=f"{', '.join(STAGES)} (default bundle)",
+        help=f"{', '.join(STAGES)} (default bundle); CPU: llvm, nm, stencil, object",
         metavar="STAGE",
     )
     parser.set_defaults(command=_compile)

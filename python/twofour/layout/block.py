@@ -379,7 +379,7 @@ def _groups(patch: Extents, tile: Extents) -> list[Extents]:
         group
         for group in product(powers, repeat=len(tile))
         if math.prod(group) == TILES
-        and all(c and c % g == 0 for c, g in zip(counts, group, strict=True))
+        and all(c >= g and c % g == 0 for c, g in zip(counts, group, strict=True))
     ]
 
 

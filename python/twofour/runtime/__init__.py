@@ -9,6 +9,7 @@ from twofour.runtime.boundary import (
     MODES,
     AxisBoundary,
     HaloRefresh,
+    check_fixed,
     parse_boundary,
     refresh_halo,
     source_index,
@@ -31,9 +32,9 @@ from twofour.runtime.dtypes import (
     to_storage,
 )
 from twofour.runtime.fields import FieldSpec, FieldStepper
-from twofour.runtime.manifest import KernelSpec, field_entry, view_entry
+from twofour.runtime.manifest import KernelSpec, field_entry, step_entry
 from twofour.runtime.native import BoundKernel, NativeFunction, NativeKernel
-from twofour.runtime.plan import Launch, Plan, View
+from twofour.runtime.plan import Bound, Carried, Launch, Loop, Plan, View
 from twofour.runtime.programs import LoadedFieldProgram, LoadedStencil, from_bundle, load
 from twofour.runtime.progress import Progress
 from twofour.runtime.stepping import LinearStepper, check_steps
@@ -44,8 +45,10 @@ __all__ = [
     "ELEMENT_TYPES",
     "MODES",
     "AxisBoundary",
+    "Bound",
     "BoundKernel",
     "Bundle",
+    "Carried",
     "Device",
     "DeviceLinearStepper",
     "ElementType",
@@ -58,6 +61,7 @@ __all__ = [
     "LinearStepper",
     "LoadedFieldProgram",
     "LoadedStencil",
+    "Loop",
     "NativeFunction",
     "NativeKernel",
     "Plan",
@@ -67,6 +71,7 @@ __all__ = [
     "advance_fields",
     "bf16_to_float32",
     "check_array",
+    "check_fixed",
     "check_steps",
     "element_type",
     "element_type_of",
@@ -82,7 +87,7 @@ __all__ = [
     "refresh_halo",
     "resolve_threads",
     "source_index",
+    "step_entry",
     "storage_view",
     "to_storage",
-    "view_entry",
 ]

@@ -83,6 +83,16 @@ def parse_boundary(
     return tuple(entries)
 
 
+def check_fixed(boundary: Sequence[AxisBoundary], loop: SourceLocation | None = None) -> None:
+    """Raise TwofourError where a program with a time loop, written at `loop`, would need more."""
+    if any(entry.mode != "fixed" for entry in boundary):
+        raise TwofourError(
+            "expected boundary 'fixed' for a program with a time loop of its own: halos can be "
+            "refreshed between calls only",
+            loop,
+        )
+
+
 def _parse_axis(text: str) -> AxisBoundary:
     if not isinstance(text, str):
         raise TwofourError(f"expected a boundary out of {choices(MODES, text)}")

@@ -103,7 +103,8 @@ class FieldStepper:
     field that is only stored takes its halo from the field whose place its buffer takes, which
     holds the newest values there are.
 
-    Fields are kept in `memory`, and arrays in and out are of its array module.
+    Fields are kept in `memory`, and arrays in and out are of its array module. `records` tells
+    whether calls may be recorded, for programs that do not record parts of a call by themselves.
     """
 
     def __init__(
@@ -113,9 +114,10 @@ class FieldStepper:
         prepare: Callable[[], Callable[[Sequence], None]],
         boundary: Sequence[AxisBoundary],
         memory: Memory = HOST,
+        records: bool = True,
     ):
         self.fields = tuple(fields)
-        self.memory = memory
+        self.memory, self.records = memory, records
         self.rotation = tuple(rotation)
         self._prepare = prepare
         self._refresh = {}
@@ -256,7 +258,7 @@ class _Run:
             self._rotate()
         count = self._period * max(1, RECORDED_CALLS // self._period)
         # A recording needs kernels that have run before: it must not load or compile any.
-        if left >= count and self._done >= self._period:
+        if self._stepper.records and left >= count and self._done >= self._period:
             if not self._tried:
                 self._recorded = self._stepper.memory.record(lambda: self._calls(count))
                 self._tried = True

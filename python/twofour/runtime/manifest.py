@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from twofour.runtime.dtypes import field_element_type
 from twofour.runtime.fields import FieldSpec
-from twofour.runtime.plan import View
+from twofour.runtime.plan import Bound, Carried, Launch, Loop, Step, View
 
 FORMAT = 1
 
@@ -66,22 +66,10 @@ class LinearProgram:
 
 
 @dataclass(frozen=True)
-class LaunchSpec:
-    """A launch of `kernel` over views of the program's buffers.
-
-    `scalars` are the positions of the numbers among the program's arguments.
-    """
-
-    kernel: str
-    inputs: tuple[View, ...]
-    scalars: tuple[int, ...]
-    outputs: tuple[View, ...]
-
-
-@dataclass(frozen=True)
 class FieldsProgram:
     """A program over several fields; its members are those of FieldStepper and Plan.
 
+    Its launches name their kernels.
     `scalars` are the element types of the arguments that are numbers, in order; `workspaces` the
     (shape, element) of its own buffers. `time_loop` tells whether a call makes steps of its own.
     """
@@ -90,7 +78,7 @@ class FieldsProgram:
     fields: tuple[FieldSpec, ...]
     rotation: tuple[int, ...]
     scalars: tuple[str, ...]
-    launches: tuple[LaunchSpec, ...]
+    steps: tuple[Step, ...]
     workspaces: tuple[tuple[tuple[int, ...], str], ...]
     time_loop: bool
 
@@ -138,15 +126,7 @@ def read_program(manifest: dict) -> LinearProgram | FieldsProgram:
         _fields(program["fields"]),
         tuple(program["rotation"]),
         tuple(program["scalars"]),
-        tuple(
-            LaunchSpec(
-                launch["kernel"],
-                tuple(map(_view, launch["inputs"])),
-                tuple(launch["scalars"]),
-                tuple(map(_view, launch["outputs"])),
-            )
-            for launch in program["launches"]
-        ),
+        tuple(map(_step, program["steps"])),
         tuple((tuple(shape), element) for shape, element in program["workspaces"]),
         program["time_loop"],
     )
@@ -170,6 +150,31 @@ def _view(entry: dict) -> View:
     return View(entry["buffer"], tuple(slice(a, b) for a, b in entry["slices"] or ()))
 
 
+def _step(entry: dict) -> Step:
+    if entry["kind"] == "launch":
+        return Launch(
+            entry["kernel"],
+            tuple(map(_view, entry["inputs"])),
+            tuple(map(_view, entry["outputs"])),
+            tuple(entry["scalars"]),
+        )
+    return Loop(
+        entry["index"],
+        _bound(entry["lower"]),
+        _bound(entry["upper"]),
+        entry["step"],
+        tuple(
+            Carried(item["value"], _view(item["initial"]), _view(item["following"]))
+            for item in entry["carried"]
+        ),
+        tuple(map(_step, entry["body"])),
+    )
+
+
+def _bound(entry: int | dict) -> int | Bound:
+    return Bound(entry["argument"]) if isinstance(entry, dict) else entry
+
+
 def field_entry(field: FieldSpec) -> dict:
     """A field as a manifest holds it."""
     return {
@@ -188,3 +193,35 @@ def view_entry(view: View) -> dict:
         "buffer": view.buffer,
         "slices": [[part.start, part.stop] for part in view.slices] or None,
     }
+
+
+def step_entry(step: Step) -> dict:
+    """A launch, its kernel given by name, or a loop of such as a manifest holds it."""
+    if isinstance(step, Launch):
+        return {
+            "kind": "launch",
+            "kernel": step.kernel,
+            "inputs": [view_entry(view) for view in step.inputs],
+            "scalars": list(step.scalars),
+            "outputs": [view_entry(view) for view in step.outputs],
+        }
+    return {
+        "kind": "loop",
+        "index": step.index,
+        "lower": _bound_entry(step.lower),
+        "upper": _bound_entry(step.upper),
+        "step": step.step,
+        "carried": [
+            {
+                "value": item.value,
+                "initial": view_entry(item.initial),
+                "following": view_entry(item.following),
+            }
+            for item in step.carried
+        ],
+        "body": [step_entry(inner) for inner in step.body],
+    }
+
+
+def _bound_entry(bound: int | Bound) -> int | dict:
+    return {"argument": bound.argument} if isinstance(bound, Bound) else bound

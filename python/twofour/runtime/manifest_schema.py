@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from twofour.errors import TwofourError
-from twofour.runtime.boundary import parse_boundary
+from twofour.runtime.boundary import check_fixed, parse_boundary
 from twofour.runtime.dtypes import ELEMENT_TYPES
 from twofour.runtime.manifest import FORMAT
 from twofour.runtime.native import MAX_RANK
@@ -15,6 +15,9 @@ MAX_THREADS = 1024
 ALIGNMENTS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 SCALARS = ("f16", "bf16", "f32", "f64", "i1", "i8", "i16", "i32", "i64", "index")
 
+INTEGERS = ("i8", "i16", "i32", "i64", "index")
+MAX_LOOPS = 32
+
 # A check raises TwofourError where a value, found at a path of the manifest, does not fit.
 Check = Callable[[object, str], None]
 
@@ -23,6 +26,10 @@ def _refuse(expected: str, path: str, value: object) -> None:
     got = repr(value)
     got = got if len(got) <= 60 else got[:57] + "..."
     raise TwofourError(f"manifest: expected {expected} at {path or 'its top'}, got {got}")
+
+
+def _any(value, path):
+    """What is checked later on."""
 
 
 def _text(value, path):
@@ -63,6 +70,13 @@ def _optional(inner: Check) -> Check:
     def check(value, path):
         if value is not None:
             inner(value, path)
+
+    return check
+
+
+def _either(number: Check, record: Check) -> Check:
+    def check(value, path):
+        (record if isinstance(value, dict) else number)(value, path)
 
     return check
 
@@ -127,6 +141,16 @@ _VIEW = _record(buffer=_integer(0), slices=_optional(_list(_list(_integer(0), 2)
 _LAUNCH = _record(
     kernel=_text, inputs=_list(_VIEW), scalars=_list(_integer(0)), outputs=_list(_VIEW)
 )
+_BOUND = _either(_integer(-(2**62)), _record(argument=_integer(0)))
+_LOOP = _record(
+    index=_integer(0),
+    lower=_BOUND,
+    upper=_BOUND,
+    step=_integer(1),
+    carried=_list(_record(value=_integer(0), initial=_VIEW, following=_VIEW)),
+    body=_list(_any),
+)
+_STEP = _record(kind=_one_of(("launch", "loop")))
 _LINEAR = _record(
     name=_text,
     rank=_integer(1, MAX_RANK),
@@ -143,8 +167,8 @@ _FIELDS = _record(
     fields=_list(_FIELD),
     rotation=_list(_integer(0)),
     scalars=_list(_one_of(SCALARS)),
-    launches=_list(_LAUNCH),
-    workspaces=_list(_list(lambda value, path: None, 2)),
+    steps=_list(_any),
+    workspaces=_list(_list(_any, 2)),
     time_loop=_flag,
 )
 _MANIFEST = _record(
@@ -152,7 +176,7 @@ _MANIFEST = _record(
     generator=_text,
     target=_matching("sm_[0-9]{2,3}[a-z]?", "a chip such as sm_90"),
     element=_ELEMENT,
-    arithmetic=_one_of(("f16", "bf16", "tf32", "f32", "f64")),
+    arithmetic=_one_of(("f16", "bf16", "tf32", "f32", "f64", *INTEGERS, "i1")),
     schedule=_one_of(("sparse", "dense", "simt")),
     source=_record(name=_text, text=_text),
     pipeline=_text,
@@ -178,7 +202,9 @@ def check_manifest(manifest: object) -> None:
         _check_plan(program, kernels)
         rank = max(len(field["shape"]) for field in program["fields"])
     try:
-        parse_boundary(manifest["boundary"], rank)
+        boundary = parse_boundary(manifest["boundary"], rank)
+        if program["kind"] == "fields" and program["time_loop"]:
+            check_fixed(boundary)
     except TwofourError as error:
         raise TwofourError(f"manifest: {error.message} at boundary") from None
 
@@ -250,29 +276,78 @@ def _check_plan(program: dict, kernels: dict) -> None:
         _EXTENTS(shape, f"program.workspaces[{number}][0]")
         _ELEMENT(element, f"program.workspaces[{number}][1]")
         buffers[count + number] = shape, element
-    numbers = {place: i for i, place in enumerate(p for p in range(count) if p not in buffers)}
-    for index, launch in enumerate(program["launches"]):
-        at = f"program.launches[{index}]"
-        kernel = kernels.get(launch["kernel"])
+    given = [place for place in range(count) if place not in buffers]
+    numbers = dict(zip(given, program["scalars"], strict=True))
+    _PlanCheck(kernels, numbers).steps(program["steps"], "program.steps", buffers, numbers, 0)
+
+
+class _PlanCheck:
+    """The steps of a program: what they may refer to, and what their kernels take.
+
+    `buffers` gives the (shape, element) of every value that is a buffer, `numbers` the type of
+    those that are numbers.
+    """
+
+    def __init__(self, kernels: dict, arguments: dict[int, str]):
+        self._kernels, self._arguments = kernels, arguments
+
+    def steps(self, steps: list, path: str, buffers: dict, numbers: dict, depth: int) -> None:
+        """Check steps; what loops carry is a buffer from there on."""
+        if depth > MAX_LOOPS:
+            _refuse(f"at most {MAX_LOOPS} loops in each other", path, len(steps))
+        for index, step in enumerate(steps):
+            at = f"{path}[{index}]"
+            _STEP(step, at)
+            if step["kind"] == "launch":
+                _LAUNCH(step, at)
+                self._launch(step, at, buffers, numbers)
+            else:
+                _LOOP(step, at)
+                self._loop(step, at, buffers, numbers, depth)
+
+    def _launch(self, launch: dict, at: str, buffers: dict, numbers: dict) -> None:
+        kernel = self._kernels.get(launch["kernel"])
         if kernel is None:
-            _refuse(f"one of {', '.join(kernels)}", f"{at}.kernel", launch["kernel"])
+            _refuse(f"one of {', '.join(self._kernels)}", f"{at}.kernel", launch["kernel"])
         for what in ("inputs", "outputs"):
             if len(launch[what]) != kernel[what]:
                 _refuse(f"{kernel[what]} views", f"{at}.{what}", launch[what])
-        types = [program["scalars"][numbers[p]] for p in launch["scalars"] if p in numbers]
-        if types != kernel["scalars"] or len(types) != len(launch["scalars"]):
-            _refuse(f"arguments of {kernel['scalars']}", f"{at}.scalars", launch["scalars"])
-        extents = [_view_extents(view, buffers, at) for view in launch["inputs"]]
-        extents = [_view_extents(view, buffers, at) for view in launch["outputs"]]
-        if len(extents[0]) != kernel["rank"]:
+        types = [numbers.get(value) for value in launch["scalars"]]
+        if types != kernel["scalars"]:
+            _refuse(f"numbers of {kernel['scalars']}", f"{at}.scalars", launch["scalars"])
+        for view in launch["inputs"]:
+            _view_form(view, buffers, at)
+        forms = [_view_form(view, buffers, at) for view in launch["outputs"]]
+        if len(forms[0][0]) != kernel["rank"]:
             _refuse(f"views of rank {kernel['rank']}", f"{at}.outputs", launch["outputs"])
 
+    def _loop(self, loop: dict, at: str, buffers: dict, numbers: dict, depth: int) -> None:
+        for member in ("lower", "upper"):
+            bound = loop[member]
+            if isinstance(bound, dict) and self._arguments.get(bound["argument"]) not in INTEGERS:
+                _refuse("an argument that is an integer", f"{at}.{member}", bound["argument"])
+        new = [loop["index"], *(item["value"] for item in loop["carried"])]
+        if len(set(new)) != len(new) or any(v in buffers or v in numbers for v in new):
+            _refuse("values that nothing else brings forth", at, new)
+        carried = {
+            item["value"]: _view_form(item["initial"], buffers, f"{at}.carried")
+            for item in loop["carried"]
+        }
+        inner = {**buffers, **carried}
+        numbers = {**numbers, loop["index"]: "index"}
+        self.steps(loop["body"], f"{at}.body", inner, numbers, depth + 1)
+        for item in loop["carried"]:
+            if _view_form(item["following"], inner, f"{at}.carried") != carried[item["value"]]:
+                _refuse("a view of the type of the initial one", f"{at}.carried", item["value"])
+        buffers.update(carried)
 
-def _view_extents(view: dict, buffers: dict, path: str) -> list[int]:
+
+def _view_form(view: dict, buffers: dict, path: str) -> tuple[list[int], str]:
+    """The extents and the element type of a view."""
     if view["buffer"] not in buffers:
         _refuse(f"a buffer of {sorted(buffers)}", path, view["buffer"])
-    shape = buffers[view["buffer"]][0]
+    shape, element = buffers[view["buffer"]]
     if view["slices"] is None:
-        return shape
+        return list(shape), element
     _check_box(view["slices"], shape, f"{path}.slices")
-    return [b - a for a, b in view["slices"]]
+    return [b - a for a, b in view["slices"]], element

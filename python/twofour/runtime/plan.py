@@ -4,7 +4,7 @@
 Values are numbered: the arguments, then the workspaces, then what loops bring forth.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -163,8 +163,8 @@ class _Binding:
         return _place(view, places).of(self._buffers)
 
     def _loop(self, loop: Loop, places: Places, indices: Indices) -> Action:
-        course = _Course(loop, self._range(loop), places, self._range)
-        places.update(course.at(len(course.rounds)))
+        course = _Course(loop, places, self._range)
+        places.update(course.at(course.count))
         if any(loop.index in launch.scalars for launch in nested_launches(loop.body)):
             # Every iteration has launches of its own: bound when they are needed, and not kept.
             def run() -> None:
@@ -177,9 +177,12 @@ class _Binding:
             return run
         iterations = [
             self.actions(loop.body, {**places, **course.at(number)}, indices)
-            for number in range(min(course.distinct, len(course.rounds)))
+            for number in range(min(course.distinct, course.count))
         ]
-        return Repetition(iterations, course.start, len(course.rounds), self._plan.memory)
+        # A recording cannot hold another one.
+        innermost = not any(isinstance(step, Loop) for step in loop.body)
+        memory = self._plan.memory if innermost else None
+        return Repetition(iterations, course.start, course.count, memory)
 
     def _range(self, loop: Loop) -> range:
         lower, upper = (
@@ -201,13 +204,13 @@ class _Course:
     carry what iterations `start`, `start` + 1, ... did.
     """
 
-    def __init__(self, loop: Loop, rounds: range, places: Places, range_of):
-        self.rounds = rounds
+    def __init__(self, loop: Loop, places: Places, range_of: Callable[[Loop], range]):
+        self.rounds = range_of(loop)
         self._range_of = range_of
         self._states: list[Places] = []
         self.start = 0
         state = {item.value: _place(item.initial, places) for item in loop.carried}
-        while state not in self._states and len(self._states) <= len(rounds):
+        while state not in self._states and len(self._states) <= self.count:
             self._states.append(state)
             inner = {**places, **state}
             self._pass_loops(loop.body, inner)
@@ -219,8 +222,14 @@ class _Course:
         """Bring `places` to what it is after these steps."""
         for step in steps:
             if isinstance(step, Loop):
-                course = _Course(step, self._range_of(step), places, self._range_of)
-                places.update(course.at(len(course.rounds)))
+                course = _Course(step, places, self._range_of)
+                places.update(course.at(course.count))
+
+    @property
+    def count(self) -> int:
+        """The number of iterations; len() has none for ranges beyond its own."""
+        begin, end, step = self.rounds.start, self.rounds.stop, self.rounds.step
+        return max(0, -(-(end - begin) // step))
 
     @property
     def distinct(self) -> int:

@@ -3,9 +3,10 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 
 from twofour.errors import TwofourError
-from twofour.runtime.boundary import AxisBoundary, parse_boundary
+from twofour.runtime.boundary import AxisBoundary, check_fixed, parse_boundary
 from twofour.runtime.bundle import Bundle
 from twofour.runtime.calls import Report, advance_array, advance_fields
 from twofour.runtime.device import Device, DeviceKernel, open_device
@@ -13,7 +14,7 @@ from twofour.runtime.device_stepping import DeviceLinearStepper, linear_stepper
 from twofour.runtime.dtypes import ElementType, field_element_type
 from twofour.runtime.fields import FieldSpec, FieldStepper, read_scalars
 from twofour.runtime.manifest import FieldsProgram, LinearProgram
-from twofour.runtime.plan import Launch, Plan
+from twofour.runtime.plan import Loop, Plan, Step
 
 Boundary = str | Sequence[str | AxisBoundary] | None
 
@@ -35,7 +36,7 @@ class LoadedProgram:
         self._device = device
         self._kernels: dict[str, DeviceKernel] | None = None
         given = bundle.manifest["boundary"] if boundary is None else boundary
-        self._boundary = parse_boundary(given, bundle.program.boundary_rank)
+        self._boundary = self._parsed(given)
         self._steppers: dict[tuple[AxisBoundary, ...], DeviceLinearStepper | FieldStepper] = {}
 
     @property
@@ -50,15 +51,20 @@ class LoadedProgram:
             self._kernels = self.device.load(self.bundle)
         return self._kernels
 
+    def _parsed(self, boundary: Boundary) -> tuple[AxisBoundary, ...]:
+        program = self.bundle.program
+        parsed = parse_boundary(boundary, program.boundary_rank)
+        if isinstance(program, FieldsProgram) and program.time_loop:
+            check_fixed(parsed)
+        return parsed
+
     def save(self, path: str | os.PathLike) -> None:
         """Write the bundle; raises TwofourError where that is not possible."""
         self.bundle.save(path)
 
     def stepper(self, boundary: Boundary = None) -> DeviceLinearStepper | FieldStepper:
         """What advances arrays with this boundary, made once for each."""
-        chosen = self._boundary
-        if boundary is not None:
-            chosen = parse_boundary(boundary, self.bundle.program.boundary_rank)
+        chosen = self._boundary if boundary is None else self._parsed(boundary)
         if chosen not in self._steppers:
             kernels = self.kernels()
             program = self.bundle.program
@@ -130,23 +136,28 @@ def field_stepper(
     boundary: Sequence[AxisBoundary],
 ) -> FieldStepper:
     """The stepper of a bundle's program over several fields."""
-    if program.time_loop and any(entry.mode != "fixed" for entry in boundary):
-        raise TwofourError(
-            "expected boundary 'fixed' for a program with a time loop of its own: halos can be "
-            "refreshed between calls only"
-        )
-    plan = Plan(
-        tuple(
-            Launch(kernels[launch.kernel], launch.inputs, launch.outputs, launch.scalars)
-            for launch in program.launches
-        ),
-        tuple(
-            (shape, field_element_type(element).storage) for shape, element in program.workspaces
-        ),
-        threads=1,
-        memory=device,
+    plan = launch_plan(program, kernels, device)
+    # Loops record their own launches.
+    records = not any(isinstance(step, Loop) for step in plan.steps)
+    return FieldStepper(
+        program.fields, program.rotation, plan.prepare, boundary, device, records=records
     )
-    return FieldStepper(program.fields, program.rotation, plan.prepare, boundary, device)
+
+
+def launch_plan(program: FieldsProgram, kernels: dict[str, DeviceKernel], device: Device) -> Plan:
+    """What one call of a program does, on all its arguments."""
+    workspaces = tuple(
+        (shape, field_element_type(element).storage) for shape, element in program.workspaces
+    )
+    steps = tuple(_with_kernels(step, kernels) for step in program.steps)
+    return Plan(steps, workspaces, threads=1, memory=device)
+
+
+def _with_kernels(step: Step, kernels: dict[str, DeviceKernel]) -> Step:
+    """A step whose launches have kernels instead of their names."""
+    if isinstance(step, Loop):
+        return replace(step, body=tuple(_with_kernels(inner, kernels) for inner in step.body))
+    return replace(step, kernel=kernels[step.kernel])
 
 
 def from_bundle(

@@ -15,19 +15,18 @@ class Repetition:
     """A loop of `count` iterations, each a list of calls.
 
     `iterations` are the first ones; after the last of them it goes on at `start`, again and again.
+    `memory` records some of them at once where it can, None: not to be recorded.
     """
 
     def __init__(
-        self, iterations: Sequence[Sequence[Action]], start: int, count: int, memory: Memory
+        self, iterations: Sequence[Sequence[Action]], start: int, count: int, memory: Memory | None
     ):
         self._first = iterations[:count]
         self._cycle = list(iterations[start:])
         self._left = count - len(self._first)
         self._memory = memory
         launches = sum(map(len, self._cycle))
-        # Nothing is recorded while a loop inside is being recorded or replayed.
-        inner = any(isinstance(call, Repetition) for calls in iterations for call in calls)
-        self._rounds = 0 if inner or not launches else -(-RECORDED_LAUNCHES // launches)
+        self._rounds = -(-RECORDED_LAUNCHES // launches) if memory and launches else 0
         self._recorded: Action | None = None
 
     def __call__(self) -> None:

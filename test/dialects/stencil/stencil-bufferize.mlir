@@ -1,4 +1,5 @@
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --stencil-bufferize | filecheck %s
+// RUN: twofour-opt %s --split-input-file --verify-diagnostics --stencil-bufferize=copies=ops | filecheck %s --check-prefix=OPS
 
 !field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
 !temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f64>
@@ -60,6 +61,17 @@ func.func private @kernel(!view, !view)
 // CHECK-DAG: memref.dealloc %[[LOADED]]
 // CHECK-DAG: memref.dealloc %[[RESULT]]
 // CHECK: return
+
+// Copies may also stay ops, for targets that do not loop on the host.
+
+// OPS-LABEL: func.func @in_place(
+// OPS-SAME: %[[U:[a-z0-9]+]]: memref<66xf64>
+// OPS: %[[LOADED:.*]] = memref.alloc() : memref<66xf64>
+// OPS-NEXT: memref.copy %[[U]], %[[LOADED]]
+// OPS: %[[RESULT:.*]] = memref.alloc() : memref<64xf64>
+// OPS: %[[PART:.*]] = memref.subview %[[U]][1] [64] [1]
+// OPS-NEXT: memref.copy %[[RESULT]], %[[PART]]
+// OPS-NOT: memref.load
 func.func @in_place(%u: !field) {
   %t = "stencil.load"(%u) : (!field) -> !temp
   %m0 = builtin.unrealized_conversion_cast %t : !temp to !static

@@ -18,9 +18,11 @@ from twofour.runtime import (
     Launch,
     LinearKernel,
     LinearStepper,
+    Loop,
     NativeFunction,
     NativeKernel,
     Plan,
+    check_fixed,
     element_type,
     field_element_type,
     resolve_threads,
@@ -115,12 +117,8 @@ class CpuExecutable:
         """A stepper for the program's fields; raises TwofourError for a boundary it cannot keep."""
         program = self.compiled.program
         loop = program.time_loop
-        if loop is not None and any(entry.mode != "fixed" for entry in boundary):
-            raise TwofourError(
-                "expected boundary 'fixed' for a program with a time loop of its own: halos can be "
-                "refreshed between calls only",
-                loop,
-            )
+        if loop is not None:
+            check_fixed(boundary, loop)
         fields = [field_spec(program, argument) for argument in program.fields]
         if self._calls is not None:
             prepare = self._plan(self._calls, resolve_threads(threads)).prepare
@@ -131,7 +129,7 @@ class CpuExecutable:
     def _plan(self, sequence: CallSequence, threads: int) -> Plan:
         launches = tuple(
             Launch(self._kernel(call.name, call.rank, len(call.outputs)), call.inputs, call.outputs)
-            for call in sequence.calls
+            for call in sequence.steps
         )
         workspaces = tuple(
             (shape, field_element_type(element).storage) for shape, element in sequence.workspaces
@@ -158,7 +156,9 @@ def _calls(function, kernel_inputs: dict[str, int]) -> CallSequence | None:
         sequence = read_calls(function, kernel_inputs)
     except NoPlan:
         return None
-    return None if any(call.scalars for call in sequence.calls) else sequence
+    if any(isinstance(step, Loop) or step.scalars for step in sequence.steps):
+        return None
+    return sequence
 
 
 def _kernel_inputs(module: ir.Module) -> dict[str, int]:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The compiler driver of the GPU targets: from a program and options to a bundle."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 
 from twofour import __version__
 from twofour.analysis import (
@@ -19,6 +20,7 @@ from twofour.dialects.nm.transforms.crush import CrushPass
 from twofour.dialects.nm.transforms.permute_2to4 import Permute2to4Pass
 from twofour.dialects.nm.transforms.to_gpu import ConvertNmToGpuPass
 from twofour.dialects.stencil.transforms.bufferize import BufferizePass
+from twofour.dialects.stencil.transforms.copy_to_gpu import ConvertCopyToGpuPass
 from twofour.dialects.stencil.transforms.to_gpu import ConvertStencilToGpuPass
 from twofour.dialects.stencil.transforms.to_nm import ConvertStencilToNmPass
 from twofour.dialects.stencil.traversal import nested_ops
@@ -28,16 +30,26 @@ from twofour.mlir import ir
 from twofour.mlir_support import error_at
 from twofour.options import TF32, CompileOptions
 from twofour.passes import ModulePass
-from twofour.pipeline import PassElement, pipeline_text
+from twofour.pipeline import PassElement, PipelineOptions, pipeline_text, run_pipeline
 from twofour.program import select_function
-from twofour.runtime.bundle import Bundle
-from twofour.runtime.manifest import FORMAT, field_entry, view_entry
+from twofour.runtime import (
+    AxisBoundary,
+    Bundle,
+    Launch,
+    Loop,
+    check_fixed,
+    field_entry,
+    parse_boundary,
+    step_entry,
+)
+from twofour.runtime.manifest import FORMAT
+from twofour.runtime.plan import Step
 from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
-from twofour.targets.fields import field_spec
+from twofour.targets.fields import check_runnable, field_spec
 from twofour.targets.gpu.kernel_abi import LaunchShape, kernel_module
 from twofour.targets.gpu.lowering import to_llvm_ir, to_nvvm
 from twofour.targets.gpu.ptx import assemble, to_ptx
-from twofour.targets.plan import CallSequence, KernelCall, NoPlan, read_calls
+from twofour.targets.plan import KernelCall, NoPlan, read_calls
 
 STAGES = ("stencil", "nm", "gpu", "nvvm", "llvm", "ptx", "cubin")
 EDGES = "edges"
@@ -68,6 +80,13 @@ class CompiledGpu:
     found: Analysis
     schedule: str
     layouts: list[SparseLayout]
+
+    def with_boundary(self, boundary: str | Sequence[str | AxisBoundary]) -> Bundle:
+        """The bundle for runs with this boundary; raises TwofourError where it has none such."""
+        parsed = parse_boundary(boundary, self.bundle.program.boundary_rank)
+        if self.found.program.time_loop is not None:
+            check_fixed(parsed, self.found.program.time_loop)
+        return self.bundle.with_boundary(parsed)
 
 
 @dataclass
@@ -162,13 +181,28 @@ def _convert(
             arithmetic = _arithmetic(found.element, options)
             choices = {"block": tiling.block, "stages": tiling.stages}
             found.run([ConvertNmToGpuPass(chip=options.chip, dtype=arithmetic, **choices)])
-        found.run([ConvertStencilToGpuPass(chip=options.chip), BufferizePass()])
+        _to_gpu(found, options.chip)
         if found.fused:
             _add_edges(module, before, found.single, options.chip)
         build.keep("gpu")
         if report_layouts and not build.layouts:
             build.layouts = lay_out(before, filename)
     return build
+
+
+def _to_gpu(found: Analysis, chip: str) -> None:
+    """Lower what is left to kernels, and functions to launches of them."""
+    found.run(
+        [
+            ConvertStencilToGpuPass(chip=chip),
+            BufferizePass(copies="ops"),
+            ConvertCopyToGpuPass(chip=chip),
+        ]
+    )
+    if nested_ops(found.module, "func.call"):
+        # What a called function does becomes part of the plan.
+        inline = [PassElement("inline{default-pipeline=}", None)]
+        run_pipeline(found.module, inline, PipelineOptions(filename=found.filename))
 
 
 def _schedule(found: Analysis, options: CompileOptions) -> str:
@@ -257,6 +291,7 @@ def _kernel_entries(module: ir.Module) -> dict[str, dict]:
 def _program_entry(build: _Build, main) -> dict:
     found = build.found
     program = found.program
+    check_runnable(program, found.filename)
     fields = [field_entry(field_spec(program, argument)) for argument in program.fields]
     if found.single is not None and feeds_back(found):
         return _linear_entry(found, fields)
@@ -269,18 +304,17 @@ def _program_entry(build: _Build, main) -> dict:
     try:
         sequence = read_calls(main, inputs)
     except NoPlan as stop:
-        what = stop.op.operation.name
-        raise error_at(
-            stop.op, f"expected only sweeps in a function for a GPU target, got '{what}'"
-        ) from None
+        expected = str(stop) or "expected sweeps, copies and loops over them only"
+        raise error_at(stop.op, f"{expected}, for a GPU target") from None
     return {
         "kind": "fields",
         "name": program.name,
         "fields": fields,
         "rotation": list(program.rotation),
         "scalars": [a.element for a in program.arguments if not a.is_field],
-        **_plan_entry(sequence),
-        "time_loop": False,
+        "steps": [step_entry(_step(step)) for step in sequence.steps],
+        "workspaces": [[list(shape), element] for shape, element in sequence.workspaces],
+        "time_loop": program.time_loop is not None,
     }
 
 
@@ -300,16 +334,8 @@ def _linear_entry(found: Analysis, fields: list[dict]) -> dict:
     }
 
 
-def _plan_entry(sequence: CallSequence) -> dict:
-    def launch(call: KernelCall) -> dict:
-        return {
-            "kernel": call.name,
-            "inputs": [view_entry(view) for view in call.inputs],
-            "scalars": list(call.scalars),
-            "outputs": [view_entry(view) for view in call.outputs],
-        }
-
-    return {
-        "launches": [launch(call) for call in sequence.calls],
-        "workspaces": [[list(shape), element] for shape, element in sequence.workspaces],
-    }
+def _step(step: KernelCall | Loop) -> Step:
+    """A call as the launch of a kernel by its name, or a loop of them."""
+    if isinstance(step, Loop):
+        return replace(step, body=tuple(map(_step, step.body)))
+    return Launch(step.name, step.inputs, step.outputs, step.scalars)

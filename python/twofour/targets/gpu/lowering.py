@@ -8,7 +8,7 @@ from twofour.dialects.stencil.traversal import nested_ops
 from twofour.mlir import ir, llvm
 from twofour.mlir_support import error_at
 from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
-from twofour.targets.gpu.llvm_text import adapt
+from twofour.targets.llvm_text import adapt
 
 # Inside the gpu.module; the conversion to NVVM takes arith, vector, cf and memref ops with it.
 NVVM_PIPELINE = (

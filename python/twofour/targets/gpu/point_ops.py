@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Ops that may stand in the region of an apply on a GPU, and those that PTX has instructions for.
 
-Other functions, such as `math.exp`, would call a library that is not there. They are refused at the
-op, since LLVM's code generator ends the process at some of them.
+Functions such as `math.exp` need CUDA's libdevice. What neither knows is refused at the op, since
+LLVM's code generator ends the process at some of it.
 """
 
 from collections.abc import Iterable
@@ -11,6 +11,8 @@ from twofour.dialects.stencil.traversal import nested_ops
 from twofour.dialects.stencil.types import ResultType, TempType
 from twofour.mlir import arith, ir, llvm
 from twofour.mlir_support import error_at
+from twofour.targets.gpu import libdevice
+from twofour.targets.gpu.ptx import find_ptxas
 
 # Intrinsics of LLVM that become an instruction or a few, with the results that the CPU gets.
 _INTRINSICS = {
@@ -27,6 +29,7 @@ _INTRINSICS = {
     "math.trunc": "trunc",
 }
 _RSQRT = "math.rsqrt"
+_LOAD = "memref.load"
 # What the conversion to NVVM handles by itself.
 _OTHER_MATH = {
     "math.absi",
@@ -42,7 +45,6 @@ _WITHOUT_CODE = {
     "arith.ceildivsi",
     "arith.ceildivui",
     "arith.floordivsi",
-    "arith.remf",
     "arith.scaling_extf",
     "arith.scaling_truncf",
     "scf.forall",
@@ -58,13 +60,18 @@ MAX_INTEGER_BITS = 64
 def check_point_ops(apply, captured: Iterable[ir.Value]) -> None:
     """Raise TwofourError, located at the op, for what a GPU kernel of an apply cannot hold.
 
-    `captured` are the values that become arguments of the kernel.
+    `captured` are the values that become arguments of the kernel: numbers, and memrefs that the
+    region loads from.
     """
     for value in captured:
         _check_type(apply, value.type)
     for op in nested_ops(apply):
         name = op.operation.name
-        known = name in _INTRINSICS or name in _OTHER_MATH or name == _RSQRT
+        known = name in _INTRINSICS or name in _OTHER_MATH or name in (_RSQRT, _LOAD)
+        if name in libdevice.FUNCTIONS:
+            known = True
+            if libdevice.find_libdevice(find_ptxas()) is None:
+                raise error_at(op, "expected CUDA's libdevice (CUDA_HOME) for a GPU, got none")
         if not known and (name in _WITHOUT_CODE or not name.startswith(_DIALECTS)):
             raise error_at(op, "expected an op that the GPU targets have code for")
         for value in (*op.operands, *op.results):
@@ -76,6 +83,9 @@ def check_point_ops(apply, captured: Iterable[ir.Value]) -> None:
 
 
 def _check_type(op, kind: ir.Type) -> None:
+    if isinstance(kind, ir.MemRefType) and kind.rank > 0:
+        # A table: its elements count.
+        kind = kind.element_type
     if isinstance(kind, ir.IntegerType) and kind.width <= MAX_INTEGER_BITS:
         return
     if not isinstance(kind, (*_FLOATS, ir.IndexType)):

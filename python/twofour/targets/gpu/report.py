@@ -7,12 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from twofour.dialects.stencil.transforms.copy_to_gpu import is_copy_kernel
 from twofour.options import CompileOptions
 from twofour.runtime import AxisBoundary, Bundle, field_element_type
+from twofour.runtime.calls import advance_fields
 from twofour.runtime.device_stepping import linear_stepper
 from twofour.runtime.dtypes import ElementType, to_storage
 from twofour.runtime.manifest import KernelSpec, LinearProgram
-from twofour.runtime.programs import from_bundle
+from twofour.runtime.plan import Loop, Step, nested_launches
+from twofour.runtime.programs import field_stepper
 from twofour.runtime.simulated import SimulatedDevice
 from twofour.sim import chips
 from twofour.targets.gpu.ptx import Resources, assemble
@@ -50,7 +53,8 @@ def _main_kernel(bundle: Bundle) -> KernelSpec:
     program = bundle.program
     if isinstance(program, LinearProgram):
         return bundle.kernels[program.fused or program.single]
-    return bundle.kernels[program.launches[0].kernel]
+    names = [launch.kernel for launch in nested_launches(program.steps)]
+    return bundle.kernels[next((n for n in names if not is_copy_kernel(n)), names[0])]
 
 
 def _counters(bundle: Bundle, main: KernelSpec, chip: str) -> dict[str, float] | None:
@@ -62,10 +66,22 @@ def _counters(bundle: Bundle, main: KernelSpec, chip: str) -> dict[str, float] |
         if sum(math.prod(field.shape) for field in program.fields) > MAX_POINTS:
             return None
         inputs = [_ones(f.element, f.shape) for f in program.fields if f.loaded]
-        from_bundle(bundle, device)(*inputs, steps=1, scalars=[1] * len(program.scalars))
+        steps = tuple(map(_single_rounds, program.steps))
+        boundary = [AxisBoundary("fixed")] * program.boundary_rank
+        kernels = device.load(bundle)
+        stepper = field_stepper(replace(program, steps=steps), kernels, device, boundary)
+        advance_fields(stepper, inputs, 1, [1] * len(program.scalars))
     profile = device.profiles[main.name]
     totals = profile.counters.as_dict()
     return {name: total / profile.points for name, total in totals.items()}
+
+
+def _single_rounds(step: Step) -> Step:
+    """A step whose loops have one iteration each: counters are given per point."""
+    if not isinstance(step, Loop):
+        return step
+    body = tuple(map(_single_rounds, step.body))
+    return replace(step, lower=0, upper=1, step=1, body=body)
 
 
 def _sweep(bundle: Bundle, main: KernelSpec, device: SimulatedDevice) -> None:

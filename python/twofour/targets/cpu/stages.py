@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the compiler for the CPU has after each of its stages."""
+
+from twofour.analysis import analyse, layout_passes, load_program
+from twofour.compiler import chosen_schedule, compile_cpu
+from twofour.errors import TwofourError
+from twofour.kernels import Kernel
+from twofour.mlir import ir, llvm
+from twofour.options import CompileOptions
+from twofour.targets.cpu.jit import lower_to_llvm
+from twofour.targets.cpu.native_object import to_object
+
+STAGES = ("stencil", "nm", "llvm", "object")
+
+
+def emit(source: str | Kernel, options: CompileOptions, stage: str) -> str | bytes:
+    """The program after a stage out of STAGES; bytes for the object file.
+
+    Functions keep their names, and each has a C interface `_mlir_ciface_NAME` beside it. Raises
+    TwofourError as `compile_cpu` does, and for a stage that the schedule does not pass through.
+    """
+    if stage in ("stencil", "nm"):
+        return _text(source, options, stage)
+    compiled = compile_cpu(source, options)
+    with compiled.module.context, ir.Location.unknown():
+        lower_to_llvm(compiled.module, compiled.filename)
+        text = llvm.translate_module_to_llvmir(compiled.module.operation)
+    return to_object(text) if stage == "object" else text
+
+
+def _text(source: str | Kernel, options: CompileOptions, stage: str) -> str:
+    schedule = chosen_schedule(options)
+    if stage == "nm" and schedule != "sparse":
+        raise TwofourError(f"expected a stage that schedule '{schedule}' has, got 'nm'")
+    module, filename = load_program(source, options)
+    found = analyse(module, filename, options, is_kernel=isinstance(source, Kernel))
+    if stage == "nm":
+        found.run(layout_passes())
+    with module.context:
+        return str(module)
