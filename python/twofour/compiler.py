@@ -4,11 +4,10 @@
 `compile_cpu` keeps what each stage decided, for `explain` to report.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from twofour.analysis import (
-    LeftOut,
-    LinearSweep,
+    Analysis,
     SparseLayout,
     analyse,
     lay_out,
@@ -27,7 +26,6 @@ from twofour.kernels import Kernel
 from twofour.mlir import ir
 from twofour.options import CompileOptions
 from twofour.passes import ModulePass
-from twofour.program import Program
 
 
 def chosen_schedule(options: CompileOptions) -> str:
@@ -36,24 +34,13 @@ def chosen_schedule(options: CompileOptions) -> str:
 
 
 @dataclass
-class CompiledCpu:
-    """A module whose kernels are lowered to upstream dialects, and what was decided on the way.
+class CompiledCpu(Analysis):
+    """An analysed program whose kernels are lowered to upstream dialects.
 
-    `single` and `fused` are set for programs that are one linear step; `left` lists the applies
-    that stay on the general path; `layouts` describes the 2:4 operators, of the sparse schedule or
-    where they were asked for; `passes` is what ran, in order.
+    `layouts` describes the 2:4 operators, of the sparse schedule or where they were asked for.
     """
 
-    module: ir.Module
-    options: CompileOptions
-    filename: str
-    program: Program
-    element: str
-    single: LinearSweep | None
-    fused: LinearSweep | None
-    left: list[LeftOut]
-    layouts: list[SparseLayout]
-    passes: list[ModulePass]
+    layouts: list[SparseLayout] = field(default_factory=list)
 
     @property
     def schedule(self) -> str:
@@ -104,15 +91,5 @@ def compile_module(
             layouts = lay_out(ir.Module.parse(str(module)), filename)
         lowering = lowering_passes(module)
         run_passes(module, lowering, filename)
-    return CompiledCpu(
-        module,
-        options,
-        filename,
-        found.program,
-        found.element,
-        found.single,
-        found.fused,
-        found.left,
-        layouts,
-        found.passes + lowering,
-    )
+    found.passes += lowering
+    return CompiledCpu(**vars(found), layouts=layouts)
