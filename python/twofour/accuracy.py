@@ -38,10 +38,11 @@ and h = g + p (1 + g),
     f16     2^-11               2^-23   2^-11   weights rounded to f16, scaled to fit its range
     bf16    2^-8                2^-23   2^-8    weights rounded to bf16
 
-for f32 and tf32 as long as no weight, input or part of one is below 2^-126 in size. The weight of a
-point that a tile reads without a term of its own is zero; an infinity or NaN there still gives NaN,
-so on tensor cores these spread over the outputs of a tile. The schedules direct and simt keep them
-to the points that the stencil reaches.
+for bf16 as long as no weight, and for f32 and tf32 as long as no weight, input or part of one is
+below 2^-126 in size; inputs of f32 and tf32 from 2^128 - 2^116 on round to infinity. The weight of
+a point that a tile reads without a term of its own is zero; an infinity or NaN there still gives
+NaN, so on tensor cores these spread over the outputs of a tile. The schedules direct and simt keep
+them to the points that the stencil reaches.
 """
 
 from collections.abc import Sequence

@@ -44,6 +44,8 @@ def explain(source: str | Kernel, options: CompileOptions) -> dict:
         found, layouts, passes = gpu.found, gpu.layouts, gpu.found.passes
         schedule = gpu.schedule
         why = _GPU_REASONS[schedule]
+        if gpu.refusal is not None:
+            why += f"; not sparse: {gpu.refusal}"
         executed = schedule == "sparse"
     layout = _main_layout(found.single, found.fused, layouts)
     report = {

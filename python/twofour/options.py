@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 
 from twofour.errors import TwofourError
-from twofour.runtime import element_type
+from twofour.runtime.dtypes import ELEMENT_TYPES, choices
 from twofour.suggestions import suggest
 
 CPU_SCHEDULES = ("auto", "direct", "sparse")
@@ -42,11 +42,12 @@ class CompileOptions:
         if self.schedule not in schedules:
             hint = suggest(str(self.schedule), schedules)
             raise TwofourError(f"unknown schedule '{self.schedule}'{hint}")
-        if self.dtype == TF32:
-            if self.target == "cpu":
-                raise TwofourError("expected a GPU target for dtype tf32, got target 'cpu'")
-        elif self.dtype is not None:
-            element_type(self.dtype)
+        if self.dtype == TF32 and self.target == "cpu":
+            raise TwofourError("expected a GPU target for dtype tf32, got target 'cpu'")
+        dtypes = (*ELEMENT_TYPES,) if self.target == "cpu" else (*ELEMENT_TYPES, TF32)
+        known = isinstance(self.dtype, str) and self.dtype in dtypes
+        if self.dtype is not None and not known:
+            raise TwofourError(f"expected a dtype out of {choices(dtypes, self.dtype)}")
         if type(self.fuse_steps) is not int or self.fuse_steps < 1:
             raise TwofourError(f"expected at least 1 fused step, got {self.fuse_steps!r}")
 

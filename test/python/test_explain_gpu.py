@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+import twofour
 from twofour.cli.main import main
 from twofour.targets.gpu import report as gpu_costs
 from twofour.targets.gpu.ptx import find_ptxas
@@ -64,3 +65,26 @@ def test_text_names_the_sources_of_figures(capsys):
     text = capsys.readouterr().out
     assert "simulated, per output point: instructions" in text
     assert ("(ptxas)" in text) == (find_ptxas() is not None)
+
+
+@pytest.mark.parametrize(
+    "weights, reason",
+    [
+        ({(0,): 1.0, (1,): 2.0**-40}, "weights within a factor of 2^28"),
+        ({(200000, 0): 1.0, (0, 0): 1.0}, "bytes of shared memory"),
+    ],
+)
+def test_auto_takes_plain_threads_where_tensor_cores_cannot(weights, reason):
+    step = twofour.stencil(weights, dtype="f16", target="sim:sm_90")
+    assert step.schedule == "simt"
+    why = step.explain()["why"]
+    assert "not sparse: " in why and reason in why
+    with pytest.raises(twofour.TwofourError, match=reason.replace("^", r"\^")):
+        twofour.stencil(weights, dtype="f16", target="sim:sm_90", schedule="sparse")
+
+
+@pytest.mark.parametrize("schedule", ["auto", "simt"])
+@pytest.mark.parametrize("weight", [1e-300, 1e300])
+def test_weights_that_the_type_cannot_hold(weight, schedule):
+    with pytest.raises(twofour.TwofourError, match="expected weights in the range of f16"):
+        twofour.stencil({(0,): weight}, dtype="f16", target="sim:sm_90", schedule=schedule)

@@ -106,6 +106,7 @@ def test_labels_belong_to_their_scope():
         ("mov.b32 %r5, 0f40490FDB;", 0x40490FDB),
         ("mov.u32 %r5, WARP_SZ;", 32),
         ("mov.b32 %r5, {1, 2};", 0x20001),
+        ("{.reg.b16 low; mov.u16 low, 7; cvt.u32.u16 %r5, low;}", 7),
         ("mov.u32 %r5, 1; mov.b32 {_, %h1}, 0x50006; cvt.u32.u16 %r5, %h1;", 5),
         ("mov.u64 %d5, p; ", None),
     ],
@@ -133,6 +134,10 @@ def test_operands(text, value):
         ("bra NOWHERE;", "expected a label"),
         ("call f, ();", "unsupported instruction call"),
         ("mov.u32 %r5, [%d0;", "expected an address"),
+        ("ld.global.u32 %r5, [1e400];", "expected an address"),
+        ("ld.global.u32 %r5, [%d0+1.5];", "expected an address"),
+        ("mov.u64 %d5, 18446744073709551616;", "expected an operand"),
+        ("selp.u32 %r5, 1, 2, !%tid.x;", "expected a predicate register, got %tid.x"),
         ("ld.global.u32 %r5, [%d0, {1, 2}];", "unexpected coordinates"),
         ("mov.b32 %r5, {};", "expected a list of operands"),
         ("add.u32 %r5, %r0, 1.5;", "expected a literal of type .u32"),
@@ -167,6 +172,7 @@ def test_what_is_not_understood_is_an_error_at_its_place(body, message):
         (HEADER + ".entry k() .frob 3 { ret; }", "unsupported kernel directive .frob"),
         (HEADER + ".global .u32 x[2] = {y, 2};", "expected a constant, got 'y'"),
         (HEADER + ".global .u32 x[];", "expected an extent"),
+        (HEADER + ".global .b8 x[99999999999];", "expected a variable of at most 1073741824 bytes"),
     ],
 )
 def test_malformed_modules(text, message):

@@ -8,6 +8,7 @@ import pytest
 
 from integers import decoded
 from snippet import Snippet, check_assembles
+from twofour import sim
 
 WARPS = 4
 THREADS = 32 * WARPS
@@ -221,6 +222,65 @@ def test_match_all():
 
     check_among(MATCH_ALL, same, expected)
     check_among(MATCH_ALL, different, expected)
+
+
+def bits_of(lanes) -> int:
+    return sum(1 << lane for lane in lanes)
+
+
+# What each lane gets of the lanes that share its mask: their values, its own value, their numbers.
+AMONG_GROUPS = {
+    "shfl": (SHUFFLE_AMONG, lambda members, own, lanes: members[0]),
+    "vote.any": (vote("any"), lambda members, own, lanes: any(members)),
+    "vote.all": (vote("all"), lambda members, own, lanes: all(members)),
+    "vote.uni": (vote("uni"), lambda members, own, lanes: len(set(map(bool, members))) == 1),
+    "vote.ballot": (
+        BALLOT,
+        lambda members, own, lanes: bits_of(
+            lane for lane, m in zip(lanes, members, strict=True) if m
+        ),
+    ),
+    "redux.add": (reduction("add.u32"), lambda members, own, lanes: sum(members)),
+    "redux.min": (reduction("min.s32"), lambda members, own, lanes: signed(min)(members)),
+    "match.any": (
+        MATCH_ANY,
+        lambda members, own, lanes: bits_of(
+            lane for lane, m in zip(lanes, members, strict=True) if m == own
+        ),
+    ),
+    "match.all": (
+        MATCH_ALL,
+        lambda members, own, lanes: bits_of(lanes) ^ 1 << 31 if len(set(members)) == 1 else 0,
+    ),
+    "elect": (
+        among("elect.sync %o0|%p0, %i2;"),
+        lambda members, own, lanes: lanes[0],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AMONG_GROUPS)
+def test_lanes_with_different_masks_are_groups_of_their_own(name):
+    snippet, function = AMONG_GROUPS[name]
+    # Lanes 0 to 7 agree, and the three groups of other lanes are interleaved.
+    group = np.where(np.arange(THREADS) % 32 < 8, 3, np.arange(THREADS) % 3)
+    values = np.where(group == 3, np.uint32(1), words(14, 3)).astype(np.uint32)
+    lanes_of = {
+        thread: [lane for lane in range(32) if group[thread // 32 * 32 + lane] == group[thread]]
+        for thread in range(THREADS)
+    }
+    masks = np.array([bits_of(lanes) for lanes in lanes_of.values()], np.uint32)
+    (found,) = snippet(values, np.ones(THREADS, np.uint32), masks)
+    for thread, lanes in lanes_of.items():
+        members = [int(values[thread // 32 * 32 + lane]) for lane in lanes]
+        assert found[thread] == function(members, int(values[thread]), lanes) & FULL
+
+
+def test_members_have_the_same_mask():
+    masks = np.full(THREADS, FULL, np.uint32)
+    masks[5] = 1 << 5
+    with pytest.raises(sim.Fault, match="expected the threads of mask 0xffffffff at vote.sync.any"):
+        vote("any")(words(15), np.ones(THREADS, np.uint32), masks)
 
 
 ACTIVE = among("activemask.b32 %o0;")

@@ -83,7 +83,7 @@ class Bundle:
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the file, whole or not at all; raises TwofourError where that is not possible."""
-        write_files([(os.fsdecode(path), lambda file: file.write(self.to_bytes()))])
+        write_files([(_path_name(path), lambda file: file.write(self.to_bytes()))])
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str = "<bundle>") -> "Bundle":
@@ -99,7 +99,7 @@ class Bundle:
     @classmethod
     def load(cls, path: str | os.PathLike) -> "Bundle":
         """Read a file that `save` wrote; raises TwofourError for any other."""
-        name = os.fsdecode(path)
+        name = _path_name(path)
         try:
             with open(path, "rb") as file:
                 data = file.read()
@@ -107,6 +107,12 @@ class Bundle:
             reason = (getattr(failure, "strerror", None) or str(failure)).lower()
             raise TwofourError(f"cannot read the file: {reason}", SourceLocation(name)) from None
         return cls.from_bytes(data, name)
+
+
+def _path_name(path: object) -> str:
+    if not isinstance(path, str | bytes | os.PathLike):
+        raise TwofourError(f"expected the path of a bundle, got {path!r}")
+    return os.fsdecode(path)
 
 
 def _parts(data: bytes) -> tuple[dict, str, bytes | None]:

@@ -86,9 +86,9 @@ def open_device(device: "Device | str | None", target: str) -> Device:
     is no such device.
     """
     name = "cuda" if device is None else device
-    if not isinstance(name, str):
+    if hasattr(name, "load") and hasattr(name, "launch"):
         return name
-    kind, _, which = name.partition(":")
+    kind, _, which = name.partition(":") if isinstance(name, str) else ("", "", "")
     if kind == "sim":
         # Neither kind of device needs what the other is made of.
         from twofour.runtime.simulated import SimulatedDevice
@@ -98,7 +98,7 @@ def open_device(device: "Device | str | None", target: str) -> Device:
         from twofour.runtime.cuda import CudaDevice
 
         return CudaDevice(int(which or 0))
-    raise TwofourError(f"expected a device cuda, cuda:N, sim or sim:sm_XX, got '{name}'")
+    raise TwofourError(f"expected a device cuda, cuda:N, sim or sim:sm_XX, got {name!r}")
 
 
 def check_chip(target: str, capability: int, device: str) -> None:

@@ -163,6 +163,8 @@ class Binder:
         if not isinstance(operand, Register):
             self.error(instruction, f"expected a value of type .{kind}, got {_spelled(operand)}")
         if operand.name in SPECIAL_REGISTERS:
+            if kind == "pred":
+                self.error(instruction, f"expected a predicate register, got {operand.name}")
             key = (operand.name, dtype)
             if key not in self._specials:
                 self._specials[key] = np.zeros(self.machine.lanes, dtype)
@@ -238,7 +240,7 @@ class Binder:
         base, offset = operand.base, operand.offset
         if isinstance(base, Register):
             array = self.source(instruction, base, "b64" if self.size_of(base) == 8 else "b32")
-            offset = np.int64(offset)
+            offset = _wrapped(offset)
 
             def addresses(active: Active) -> np.ndarray:
                 lanes = active.lanes
@@ -246,10 +248,14 @@ class Binder:
                 return np.add(values, offset, dtype=np.int64, casting="unsafe")
 
             return addresses
-        value = (
-            int(base.value) if isinstance(base, Immediate) else self.address_of(instruction, base)
-        )
-        return lambda active: np.full(active.count, value + offset, np.int64)
+        value = base.value if isinstance(base, Immediate) else self.address_of(instruction, base)
+        constant = _wrapped(value + offset)
+        return lambda active: np.full(active.count, constant, np.int64)
+
+
+def _wrapped(address: int) -> np.int64:
+    """A sum of addresses and offsets in 64 bits."""
+    return np.int64((address + 2**63) % 2**64 - 2**63)
 
 
 def immediate(instruction: Instruction, operand: Immediate, kind: str):

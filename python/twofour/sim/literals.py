@@ -13,14 +13,15 @@ _DECIMAL = re.compile(r"-?(\d+\.\d*|\.\d+)([eE][+-]?\d+)?\Z|-?\d+[eE][+-]?\d+\Z"
 
 
 def parse_number(text: str) -> Immediate | None:
-    """The literal that `text` spells, or None where it is not one."""
+    """The literal that `text` spells, or None where it is not one or not of 64 bits."""
     if not text or text[0] not in "-.0123456789":
         return None
     if match := _INTEGER.match(text):
         digits = match.group(2)
         octal = len(digits) > 1 and digits[0] == "0" and digits[1] not in "xXbB"
         value = int(digits, 8) if octal else int(digits, 0)
-        return Immediate(-value if match.group(1) else value)
+        value = -value if match.group(1) else value
+        return Immediate(value) if -(2**63) <= value < 2**64 else None
     if match := _FLOAT32.match(text):
         (value,) = struct.unpack(">f", bytes.fromhex(match.group(2)))
         return Immediate(-value if match.group(1) else value, 32)

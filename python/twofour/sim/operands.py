@@ -66,8 +66,8 @@ def parse_operand(text: str, context: Context) -> Operand:
     if "+" in text:
         name, offset = (part.strip() for part in text.split("+", 1))
         number, base = parse_number(offset), parse_name(name, context)
-        if isinstance(base, Symbol) and isinstance(number, Immediate):
-            return Symbol(base.name, int(number.value))
+        if isinstance(base, Symbol) and _is_integer(number):
+            return Symbol(base.name, number.value)
         raise context.error(f"expected an operand, got {text!r}")
     return parse_name(text, context)
 
@@ -95,12 +95,16 @@ def _address(text: str, context: Context) -> Address:
     name, sign, amount = match.groups()
     offset = parse_number(amount.strip()) if amount else Immediate(0)
     coordinates = parse_operand(parts[1], context) if len(parts) == 2 else None
-    if offset is None or isinstance(offset.value, float):
+    base = parse_number(name) or parse_name(name, context)
+    if not _is_integer(offset) or isinstance(base, Immediate) and not _is_integer(base):
         raise context.error(f"expected an address, got {text!r}")
     if coordinates is not None and not isinstance(coordinates, Vector):
         raise context.error(f"expected an address, got {text!r}")
-    base = parse_number(name) or parse_name(name, context)
     return Address(base, -offset.value if sign == "-" else offset.value, coordinates)
+
+
+def _is_integer(number: Immediate | None) -> bool:
+    return number is not None and isinstance(number.value, int)
 
 
 def split(text: str) -> list[str]:

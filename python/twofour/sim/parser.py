@@ -26,7 +26,7 @@ _ENTRY = re.compile(r"\.entry\s+([\w$%.]+)")
 _INSTRUCTION = re.compile(
     r"(?:@\s*(!?)\s*(%?[\w$]+)\s+)?([a-z][a-z0-9_]*)((?:\.[\w:]+)*)\s*(.*)", re.S
 )
-_REGISTERS = re.compile(r"\.reg\s+(?:\.(v2|v4)\s+)?\.(\w+)\s+(.*)", re.S)
+_REGISTERS = re.compile(r"\.reg\s*(?:\.(v2|v4)\s*)?\.(\w+)\s+(.*)", re.S)
 _REGISTER_RANGE = re.compile(r"([%\w$]+)<(\d+)>\Z")
 _DIRECTIVE = re.compile(r"\.(\w+)((?:\s*[\d]+\s*,?)*)")
 _PARAMETER = re.compile(

@@ -47,7 +47,7 @@ def named(operand: Operand):
         if operand.name not in SPECIAL_REGISTERS and operand.name != "_":
             yield operand.name
     elif isinstance(operand, Negated):
-        yield operand.register.name
+        yield from named(operand.register)
     elif isinstance(operand, Vector):
         for element in operand.elements:
             yield from named(element)

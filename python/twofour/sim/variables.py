@@ -2,7 +2,8 @@
 """Declarations of variables in memory, with their initialisers, and the sizes of PTX types."""
 
 import re
-import struct
+
+import numpy as np
 
 from twofour.errors import SourceLocation, TwofourError
 from twofour.sim.literals import parse_number
@@ -12,6 +13,9 @@ SIZES = {
     **{f"{c}{bits}": bits // 8 for c in "bus" for bits in (8, 16, 32, 64)},
     **{"f16": 2, "bf16": 2, "f16x2": 4, "bf16x2": 4, "f32": 4, "f64": 8, "b128": 16},
 }
+
+# The simulator's own limit, beyond what shared and constant memory hold.
+MAX_BYTES = 2**30
 
 _VARIABLE = re.compile(
     r"\.(global|const|shared|local)((?:\s*\.(?:align\s+\d+|attribute\([^)]*\)|v[248]))*)\s+\.(\w+)"
@@ -33,6 +37,10 @@ def parse_variable(text: str, location: SourceLocation) -> Variable:
     size: int | None = element
     for extent in re.findall(r"\[\s*(\d*)\s*\]", dimensions):
         size = None if extent == "" or size is None else size * int(extent)
+    if size is not None and size > MAX_BYTES:
+        raise TwofourError(
+            f"expected a variable of at most {MAX_BYTES} bytes, got {size}", location
+        )
     initial, relocations = b"", ()
     if initialiser is not None:
         initial, relocations = _initial(initialiser, kind, location)
@@ -71,9 +79,10 @@ def _initial(text: str, kind: str, location: SourceLocation):
 
 
 def _pack(value, kind: str, location: SourceLocation) -> bytes:
-    formats = {"f32": "<f", "f64": "<d", "f16": "<e"}
-    if kind in formats:
-        return struct.pack(formats[kind], value)
+    floating = {"f16": np.float16, "f32": np.float32, "f64": np.float64}.get(kind)
+    if floating is not None:
+        with np.errstate(over="ignore"):
+            return floating(value).tobytes()
     if isinstance(value, float):
         raise TwofourError(f"expected an integer for .{kind}, got {value}", location)
     size = SIZES[kind]

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Instructions that lanes of a warp execute together: shuffles, votes, reductions, and ordering.
 
-Those with a member mask need every live lane of it at the instruction at the same time.
+Those with a member mask need every live lane of it at the instruction at the same time, with the
+same mask. Lanes of one warp that are there with different masks are groups that know nothing of
+each other.
 """
 
 import numpy as np
@@ -15,21 +17,26 @@ _BIT = np.uint32(1) << np.arange(32, dtype=np.uint32)
 
 
 def _members(binder: Binder, instruction: Instruction, operand):
-    """A step that checks a member mask and orders the warps; it gives their masks [warps]."""
+    """A step that checks a member mask and orders the warps.
+
+    It returns which lanes each lane has its mask in common with, bool [warps, 32, 32], or None
+    where the active lanes of every warp have one mask.
+    """
     mask = binder.source(instruction, operand, "b32")
     machine = binder.machine
 
-    def check(active: Active) -> None:
+    def check(active: Active) -> np.ndarray | None:
         machine.order_warps(active, instruction)
         if not isinstance(mask, np.ndarray) and int(mask) == 0xFFFFFFFF:
             machine.require_whole_warps(active, instruction, machine.live)
-            return
+            return None
         masks = np.broadcast_to(mask, machine.lanes).reshape(-1, 32)
         here = active.by_warp
         # Every member that has not exited must be here, and everyone here must be a member.
         member = (masks[:, :, None] >> np.arange(32, dtype=np.uint32)) & np.uint32(1) != 0
         live = machine.live.reshape(-1, 1, 32)
-        missing = here & (member & live & ~here[:, None, :]).any(axis=2)
+        groups = here[:, None, :] & (masks[:, :, None] == masks[:, None, :])
+        missing = here & (member & live & ~groups).any(axis=2)
         outside = here & ~member[:, _LANE, _LANE]
         bad = missing | outside
         if bad.any():
@@ -38,11 +45,22 @@ def _members(binder: Binder, instruction: Instruction, operand):
                 instruction,
                 "divergent warp",
                 f"expected the threads of mask {int(masks[warp, lane]):#x} at "
-                f"{instruction.opcode}, got {_mask_of(here[warp]):#x}",
+                f"{instruction.opcode}, got {_mask_of(groups[warp, lane]):#x}",
                 warp * 32 + lane,
             )
+        return groups if (here[:, :, None] & here[:, None, :] & ~groups).any() else None
 
     return check
+
+
+def _seen(groups: np.ndarray | None, lanes: np.ndarray) -> np.ndarray:
+    """Of `lanes` [warps, 32], those in the group of each lane: [warps, 32 or 1, 32]."""
+    return lanes[:, None, :] if groups is None else groups & lanes[:, None, :]
+
+
+def _per_lane(results: np.ndarray) -> np.ndarray:
+    """Results [warps, 32 or 1] for all lanes."""
+    return np.broadcast_to(results, (len(results), 32)).reshape(-1)
 
 
 def _mask_of(lanes: np.ndarray) -> int:
@@ -69,7 +87,7 @@ def shuffle(binder: Binder, instruction: Instruction) -> Step:
     machine = binder.machine
 
     def run(active):
-        check(active)
+        groups = check(active)
         by = _by_warp(binder, amount, np.int64) & 31
         limits = _by_warp(binder, clamp, np.int64)
         segment, last = limits >> 8 & 31, limits & 31
@@ -85,7 +103,7 @@ def shuffle(binder: Binder, instruction: Instruction) -> Step:
             origin = _LANE ^ by if mode == "bfly" else lower | (by & ~segment)
             valid = origin <= upper
         origin = np.where(valid, origin, _LANE)
-        _check_source(machine, active, instruction, origin)
+        _check_source(machine, active, instruction, origin, groups)
         values = np.take_along_axis(_by_warp(binder, value, np.uint32), origin, axis=1)
         assign(target, values.reshape(-1), active)
         if inside is not None:
@@ -94,12 +112,16 @@ def shuffle(binder: Binder, instruction: Instruction) -> Step:
     return run
 
 
-def _check_source(machine, active, instruction, origin):
+def _check_source(machine, active, instruction, origin, groups):
     """Reading the register of a lane that is not there gives nothing defined."""
-    if active.full:
+    if active.full and groups is None:
         return
     here = active.by_warp
-    absent = here & ~np.take_along_axis(here, origin, axis=1)
+    if groups is None:
+        present = np.take_along_axis(here, origin, axis=1)
+    else:
+        present = np.take_along_axis(groups, origin[:, :, None], axis=2)[:, :, 0]
+    absent = here & ~present
     if absent.any():
         warp, lane = (int(i) for i in np.argwhere(absent)[0])
         machine.fault(
@@ -124,19 +146,18 @@ def vote(binder: Binder, instruction: Instruction) -> Step:
     check = _members(binder, instruction, instruction.operands[2])
 
     def run(active):
-        check(active)
-        here = active.by_warp
+        groups, here = check(active), active.by_warp
         values = _by_warp(binder, ~condition if inverted else condition, bool)
-        yes, no = (here & values), (here & ~values)
+        yes, no = _seen(groups, here & values), _seen(groups, here & ~values)
         if mode == "ballot":
-            result = (_BIT * yes).sum(axis=1, dtype=np.uint32)
+            result = (_BIT * yes).sum(axis=2, dtype=np.uint32)
         elif mode == "any":
-            result = yes.any(axis=1)
+            result = yes.any(axis=2)
         elif mode == "all":
-            result = ~no.any(axis=1)
+            result = ~no.any(axis=2)
         else:
-            result = ~(yes.any(axis=1) & no.any(axis=1))
-        assign(target, np.repeat(result, 32), active)
+            result = ~(yes.any(axis=2) & no.any(axis=2))
+        assign(target, _per_lane(result), active)
 
     return run
 
@@ -158,15 +179,14 @@ def match(binder: Binder, instruction: Instruction) -> Step:
     check = _members(binder, instruction, instruction.operands[2])
 
     def run(active):
-        check(active)
-        here = active.by_warp
+        here = _seen(check(active), active.by_warp)
         values = _by_warp(binder, value, np.uint64)
-        equal = (values[:, :, None] == values[:, None, :]) & here[:, None, :]
+        equal = (values[:, :, None] == values[:, None, :]) & here
         if mode == "any":
             result = (equal * _BIT).sum(axis=2, dtype=np.uint32)
         else:
-            everyone = (here * _BIT).sum(axis=1, dtype=np.uint32)[:, None]
-            agree = (equal == here[:, None, :]).all(axis=2)
+            everyone = (here * _BIT).sum(axis=2, dtype=np.uint32)
+            agree = (equal == here).all(axis=2)
             result = np.where(agree, everyone, np.uint32(0))
             if same is not None:
                 assign(same, agree.reshape(-1), active)
@@ -200,12 +220,10 @@ def reduce_warp(binder: Binder, instruction: Instruction) -> Step:
     dtype = target.dtype
 
     def run(active):
-        check(active)
-        here = active.by_warp
-        # Groups of lanes with different masks cannot meet here: the check wants all or nothing.
-        values = np.where(here, _by_warp(binder, value, dtype), dtype.type(neutral[kind]))
-        result = operation.reduce(values, axis=1, dtype=dtype)
-        assign(target, np.repeat(result, 32), active)
+        here = _seen(check(active), active.by_warp)
+        values = _by_warp(binder, value, dtype)[:, None, :]
+        values = np.where(here, values, dtype.type(neutral[kind]))
+        assign(target, _per_lane(operation.reduce(values, axis=2, dtype=dtype)), active)
 
     return run
 
@@ -240,9 +258,8 @@ def elect(binder: Binder, instruction: Instruction) -> Step:
     check = _members(binder, instruction, instruction.operands[1])
 
     def run(active):
-        check(active)
-        leader = np.argmax(active.by_warp, axis=1)[:, None]
-        assign(target, np.repeat(leader, 32), active)
+        leader = np.argmax(_seen(check(active), active.by_warp), axis=2)
+        assign(target, _per_lane(leader), active)
         assign(leads, (leader == _LANE).reshape(-1), active)
 
     return run

@@ -2,7 +2,7 @@
 """The compiler driver of the GPU targets: from a program and options to a bundle."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from twofour import __version__
 from twofour.analysis import (
@@ -11,8 +11,8 @@ from twofour.analysis import (
     SparseLayout,
     analyse,
     describe_layouts,
-    lay_out,
     load_program,
+    run_passes,
 )
 from twofour.diagnostics import located_in
 from twofour.dialects.nm.transforms.compress import CompressPass
@@ -73,13 +73,15 @@ class CompiledGpu:
     """A bundle, and what was decided on the way to it.
 
     `schedule` is sparse, dense or simt; `layouts` describes the 2:4 operators, of the sparse
-    schedule or where they were asked for.
+    schedule or where they were asked for. `refusal` says why tensor cores cannot take a program
+    that they were to take by default.
     """
 
     bundle: Bundle
     found: Analysis
     schedule: str
     layouts: list[SparseLayout]
+    refusal: str | None
 
     def with_boundary(self, boundary: str | Sequence[str | AxisBoundary]) -> Bundle:
         """The bundle for runs with this boundary; raises TwofourError where it has none such."""
@@ -96,10 +98,23 @@ class _Build:
     found: Analysis
     schedule: str
     texts: dict[str, str]
-    layouts: list[SparseLayout]
+    layouts: list[SparseLayout] = field(default_factory=list)
+    refusal: str | None = None
+
+    def __post_init__(self):
+        self._analysed = list(self.found.passes)
 
     def keep(self, stage: str) -> None:
+        """Keep the text of the module as it is now."""
         self.texts[stage] = str(self.found.module)
+
+    def start_anew(self, text: str, schedule: str, refusal: str) -> None:
+        """Go back to the analysed module, to follow another schedule."""
+        self.found.module = ir.Module.parse(text)
+        self.found.passes = list(self._analysed)
+        self.schedule, self.refusal = schedule, refusal
+        self.texts.pop("nm", None)
+        self.layouts = []
 
 
 def compile_gpu(
@@ -116,7 +131,6 @@ def compile_gpu(
     `compile_cpu` does, at ops that no kernel can execute, and for a tiling that does not fit.
     """
     build = _convert(source, options, tiling or Tiling(), report_layouts)
-    text = build.texts["stencil"]
     found, module = build.found, build.found.module
     with module.context, ir.Location.unknown(), located_in(found.filename):
         main = select_function(module, found.program.name, found.filename)
@@ -133,14 +147,14 @@ def compile_gpu(
         "element": found.element,
         "arithmetic": _arithmetic(found.element, options),
         "schedule": build.schedule,
-        "source": {"name": found.filename, "text": text},
+        "source": {"name": found.filename, "text": build.texts["source"]},
         "pipeline": pipeline_text([PassElement(p.spell(), p) for p in found.passes]),
         "boundary": ["fixed"],
         "kernels": kernels,
         "program": program,
     }
     bundle = Bundle(manifest, ptx, machine.cubin if machine else None)
-    return CompiledGpu(bundle, found, build.schedule, build.layouts)
+    return CompiledGpu(bundle, found, build.schedule, build.layouts, build.refusal)
 
 
 def emit(source: str | Kernel, options: CompileOptions, stage: str) -> str | bytes:
@@ -170,24 +184,43 @@ def _convert(
     with module.context, ir.Location.unknown():
         text = str(module)
     found = analyse(module, filename, options, is_kernel=isinstance(source, Kernel))
-    build = _Build(found, _schedule(found, options), {"stencil": text}, [])
+    if found.is_kernel and found.left:
+        raise TwofourError(
+            f"expected weights in the range of {found.element}: {found.left[0].reason}"
+        )
+    build = _Build(found, _schedule(found, options), {"source": text})
     with module.context, ir.Location.unknown(), located_in(filename):
-        build.texts["stencil"] = str(module)
-        before = ir.Module.parse(str(module)) if found.fused or report_layouts else None
+        build.keep("stencil")
+        before = build.texts["stencil"]
         if build.schedule != "simt":
-            found.run(_layout_passes(found.element, build.schedule, tiling.tile))
-            build.keep("nm")
-            build.layouts = describe_layouts(module)
-            arithmetic = _arithmetic(found.element, options)
-            choices = {"block": tiling.block, "stages": tiling.stages}
-            found.run([ConvertNmToGpuPass(chip=options.chip, dtype=arithmetic, **choices)])
+            try:
+                _multiply(build, options, tiling)
+            except TwofourError as error:
+                if options.schedule != "auto":
+                    raise
+                # Weights or a reach that tensor cores cannot take; plain threads take all.
+                build.start_anew(before, "simt", error.message)
         _to_gpu(found, options.chip)
         if found.fused:
-            _add_edges(module, before, found.single, options.chip)
+            _add_edges(found.module, ir.Module.parse(before), found.single, options.chip)
         build.keep("gpu")
-        if report_layouts and not build.layouts:
-            build.layouts = lay_out(before, filename)
+        if report_layouts and not build.layouts and found.element != "f64":
+            passes = _layout_passes(found.element, "sparse", tiling.tile)
+            operators = ir.Module.parse(before)
+            run_passes(operators, passes, filename)
+            build.layouts = describe_layouts(operators)
     return build
+
+
+def _multiply(build: _Build, options: CompileOptions, tiling: Tiling) -> None:
+    """Turn weighted sums into kernels for tensor cores."""
+    found = build.found
+    found.run(_layout_passes(found.element, build.schedule, tiling.tile))
+    build.keep("nm")
+    build.layouts = describe_layouts(found.module)
+    arithmetic = _arithmetic(found.element, options)
+    choices = {"block": tiling.block, "stages": tiling.stages}
+    found.run([ConvertNmToGpuPass(chip=options.chip, dtype=arithmetic, **choices)])
 
 
 def _to_gpu(found: Analysis, chip: str) -> None:

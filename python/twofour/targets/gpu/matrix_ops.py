@@ -16,6 +16,10 @@ def i32() -> ir.Type:
     return ir.IntegerType.get_signless(32)
 
 
+# Weights between these and the largest f32 number would be rounded to infinity.
+_LARGEST = {"bf16": (2 - 2.0**-7) * 2.0**127, "tf32": (2 - 2.0**-10) * 2.0**127}
+
+
 def _tf32_bits(values: np.ndarray) -> np.ndarray:
     """Numbers rounded to tf32, to nearest with ties away, as f32 bit patterns (uint32)."""
     bits = values.astype(np.float32).view(np.uint32)
@@ -51,15 +55,17 @@ class MatrixOps:
         """
         if self.operands == "f64":
             return elements
+        largest = _LARGEST.get(self.operands, np.inf)
+        rounded = np.clip(elements, -largest, largest)
         if self.operands == "tf32":
-            high = _tf32_bits(elements)
+            high = _tf32_bits(rounded)
             parts = [high]
             if self.parts == 2:
                 # The rest counts from what f32 holds, as that of B does.
                 rest = elements.astype(np.float32) - high.view(np.float32)
                 parts.append(_tf32_bits(rest))
             return np.hstack(parts).view(np.int32)
-        halves = to_storage(elements, ELEMENT_TYPES[self.operands]).view(np.uint16)
+        halves = to_storage(rounded, ELEMENT_TYPES[self.operands]).view(np.uint16)
         return np.ascontiguousarray(halves).view(np.uint32).view(np.int32)
 
     def split(self, loaded: Sequence[ir.Value]) -> list[list[ir.Value]]:

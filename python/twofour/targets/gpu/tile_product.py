@@ -32,7 +32,7 @@ class _Step:
 
 
 class TileProduct:
-    """Emits the product: constant + A B, with A and the constant scaled by 2^`scale`."""
+    """Emits the product: constant + A B, with A scaled by 2^`scale` while it is formed."""
 
     def __init__(self, block: BlockCode, ops: MatrixOps, constant: float, scale: int):
         self.block, self.code, self.layout = block, block.code, block.layout
@@ -182,7 +182,8 @@ class TileProduct:
         """Multiply the groups at these places, relative to the warp's first one."""
         code, layout = self.code, self.layout
         elements = layout.fragment.c_row.shape[1]
-        start = self._number(np.ldexp(self.constant, self.scale))
+        # Sums that are scaled up have no room for a constant that is large beside the weights.
+        start = self._number(0.0 if self.scale else self.constant)
         count = layout.row_blocks * elements
         sums = [[start] * count for _ in groups]
         bases = [code.add(stage, code.dot(g, layout.input_strides)) for g in groups]
@@ -231,6 +232,8 @@ class TileProduct:
         for value, (place, valid) in zip(sums, self.output_places[block], strict=True):
             if self.scale:
                 value = arith.mulf(value, self._number(math.ldexp(1.0, -self.scale)))
+                if self.constant:
+                    value = arith.addf(value, self._number(self.constant))
             if self.block.element != self.ops.accumulation:
                 value = arith.truncf(self.block.element, value)
             at = [code.value(code.add(base, place))]

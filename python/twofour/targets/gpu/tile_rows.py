@@ -36,8 +36,12 @@ class TileRows:
                     [row, *block.origin[1:]], places, layout.reach_lo[:-1], strict=False
                 )
             ]
+            # Segments of a folded axis end where `left` says so, even beyond its last point: a
+            # reach above may be negative.
             inside = conjunction(
-                [code.less(x, size) for x, size in zip(at, source.sizes, strict=False)]
+                []
+                if layout.folded
+                else [code.less(x, size) for x, size in zip(at, source.sizes, strict=False)]
             )
             start = code.add(code.dot(at, source.strides[:-1]), block.origin[-1], -layout.lead)
             into = code.add(stage, code.dot(places, layout.input_strides[:-1]))
@@ -45,8 +49,11 @@ class TileRows:
             left = code.sub(limit, code.add(first, -layout.lead))
 
             def copy_chunk(column: Index) -> None:
-                valid = arith.andi(inside, code.less(column, left))
-                elements = arith.select(valid, code.value(block.copy), code.value(0))
+                within = code.less(column, left)
+                valid = within if inside is None else arith.andi(inside, within)
+                # The rest of a chunk is zero: what lies beyond the reach may be NaN.
+                most = code.minimum(code.sub(left, column), block.copy)
+                elements = arith.select(valid, most, code.value(0))
                 offset = arith.select(valid, code.add(start, column), code.value(0))
                 nvgpu.device_async_copy(
                     block.halo,

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tensor-core kernels with values, weights and reaches at the limits of what they can hold."""
+
+import numpy as np
+import pytest
+
+import reference
+import twofour
+from twofour.runtime.dtypes import float32_to_bf16
+
+TENSOR_SCHEDULES = ("sparse", "dense")
+
+PROGRAM = """
+func.func @f(%u : !stencil.field<{bounds}x{element}>, %v : !stencil.field<{bounds}x{element}>) {{
+  %t = stencil.load %u : !stencil.field<{bounds}x{element}> -> !stencil.temp<?x?x{element}>
+  %r = stencil.apply(%a = %t : !stencil.temp<?x?x{element}>) -> (!stencil.temp<?x?x{element}>) {{
+    %weight = arith.constant {weight:.17e} : {element}
+    %constant = arith.constant {constant:.17e} : {element}
+    %left = stencil.access %a[0, -1] : !stencil.temp<?x?x{element}>
+    %right = stencil.access %a[0, 1] : !stencil.temp<?x?x{element}>
+    %sum = arith.addf %left, %right : {element}
+    %product = arith.mulf %sum, %weight : {element}
+    %new = arith.addf %product, %constant : {element}
+    stencil.return %new : {element}
+  }}
+  stencil.store %r to %v(<[0, 0], [17, 17]>)
+    : !stencil.temp<?x?x{element}> to !stencil.field<{bounds}x{element}>
+  return
+}}
+"""
+
+
+def program(tmp_path, schedule: str, *, halo: int, weight: float, constant: float, dtype: str):
+    """A file of weight * (left + right) + constant, 17 x 17 points, halos of `halo` cells."""
+    bounds = "x".join([f"[{-halo},{17 + halo}]"] * 2)
+    text = PROGRAM.format(bounds=bounds, element="f32", weight=weight, constant=constant)
+    (tmp_path / "p.mlir").write_text(text)
+    return twofour.compile(tmp_path / "p.mlir", target="sim:sm_80", schedule=schedule, dtype=dtype)
+
+
+@pytest.mark.parametrize("schedule", TENSOR_SCHEDULES)
+@pytest.mark.parametrize("extent", [1, 3, 4, 5, 130, 1025])
+def test_a_row_is_shorter_than_the_reach_below(schedule, extent):
+    offsets, weights = ((-5,), (-4,)), (2.0, 0.5)
+    step = twofour.stencil(
+        dict(zip(offsets, weights, strict=True)),
+        boundary="periodic",
+        dtype="f16",
+        target="sim:sm_80",
+        schedule=schedule,
+    )
+    u = (np.arange(extent) % 7 + 1).astype(np.float16)
+    expected = reference.run(u.astype(np.float64), offsets, weights, ("periodic",), 1)[-1]
+    np.testing.assert_array_equal(step(u), expected)
+
+
+@pytest.mark.parametrize("schedule", TENSOR_SCHEDULES)
+def test_cells_beyond_the_reach_are_not_multiplied(tmp_path, schedule):
+    step = program(tmp_path, schedule, halo=7, weight=0.5, constant=0.0, dtype="f16")
+    u = np.full((31, 31), np.nan, np.float16)
+    u[7:-7, 6:-6] = 1
+    assert (step(u)[7:-7, 7:-7] == 1).all()
+
+
+@pytest.mark.parametrize("schedule", TENSOR_SCHEDULES)
+def test_a_constant_is_not_scaled_with_tiny_weights(tmp_path, schedule):
+    step = program(tmp_path, schedule, halo=1, weight=1e-35, constant=100.0, dtype="f16")
+    assert (step(np.ones((19, 19), np.float16))[1:-1, 1:-1] == 100).all()
+
+
+@pytest.mark.parametrize("schedule", TENSOR_SCHEDULES)
+@pytest.mark.parametrize("dtype", ["bf16", "tf32", "f32"])
+def test_the_largest_weights_stay_finite(schedule, dtype):
+    largest = float(np.finfo(np.float32).max)
+    step = twofour.stencil({(0,): largest}, dtype=dtype, target="sim:sm_80", schedule=schedule)
+    u = np.full(9, 2.0**-100, np.float32)
+    if dtype == "bf16":
+        result = step(float32_to_bf16(u)).astype(np.uint32) << 16
+        result = result.view(np.float32)
+    else:
+        result = step(u)
+    np.testing.assert_allclose(result, largest * 2.0**-100, rtol=2.0**-7)
