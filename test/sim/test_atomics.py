@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from definitions import result
 from formats import FORMATS, is_nan, samples
 from integers import decoded, encoded, tuples
-from reference import result
 from snippet import Snippet, check_assembles
 
 THREADS = 64

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from definitions import result
 from formats import FORMATS, fraction, is_nan, negative, packed, samples
-from reference import result
 from snippet import Snippet, check_assembles
 
 COUNT = 256

@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from definitions import OPERATIONS, result
 from formats import FORMATS, fraction, is_infinite, is_nan, rounded, samples
-from reference import OPERATIONS, result
 from twofour.errors import TwofourError
 from twofour.sim import numerics
 
