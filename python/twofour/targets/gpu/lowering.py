@@ -22,6 +22,7 @@ NVVM_PIPELINE = (
     "reconcile-unrealized-casts,"
     "canonicalize,cse)"
 )
+LOOP_ANNOTATION = "llvm.loop_annotation"
 LLVM_PIPELINE = ("convert-nvvm-to-llvm", "reconcile-unrealized-casts")
 
 _NOT_LLVM = re.compile(r'"(?!llvm\.|nvvm\.|builtin\.module|gpu\.module)[a-z_]\w*\.[\w.]+"\(')
@@ -33,6 +34,7 @@ def to_nvvm(module: ir.Module, filename: str) -> None:
     with module.context:
         for kernels in nested_ops(module, "gpu.module"):
             _declare_shared_memory(kernels)
+            _annotate_loops(kernels)
 
 
 def to_llvm_ir(module: ir.Module, filename: str) -> str:
@@ -61,6 +63,14 @@ def _declare_shared_memory(kernels) -> None:
             op.attributes["global_type"]
         ):
             op.attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<external>")
+
+
+def _annotate_loops(kernels) -> None:
+    """What loops say of unrolling arrives under a name that the translation does not read."""
+    for branch in nested_ops(kernels, "llvm.br", "llvm.cond_br"):
+        if LOOP_ANNOTATION in branch.attributes:
+            branch.attributes["loop_annotation"] = branch.attributes[LOOP_ANNOTATION]
+            del branch.attributes[LOOP_ANNOTATION]
 
 
 def _run(module: ir.Module, texts: tuple[str, ...], filename: str) -> None:

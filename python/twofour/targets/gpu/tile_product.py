@@ -14,12 +14,14 @@ import numpy as np
 from twofour.mlir import arith, ir, memref, scf, vector
 from twofour.targets.gpu.block_code import BlockCode
 from twofour.targets.gpu.code import Index
+from twofour.targets.gpu.lowering import LOOP_ANNOTATION
 from twofour.targets.gpu.matrix_ops import MatrixOps, i32
 
 # 32-bit registers that A, metadata and offsets may occupy for the whole kernel.
 MAX_RESIDENT = 64
 # Groups whose sums are kept while A and the offsets of a step are read from tables.
 MAX_BATCH = 4
+NO_UNROLLING = "#llvm.loop_annotation<unroll = <disable = true>>"
 
 
 @dataclass(frozen=True)
@@ -196,6 +198,8 @@ class TileProduct:
         else:
             flat = [x for total in sums for x in total]
             loop = scf.ForOp(code.value(0), code.value(layout.steps), code.value(1), flat)
+            # Unrolled, the tables would be read before the march, into more registers than exist.
+            loop.attributes[LOOP_ANNOTATION] = ir.Attribute.parse(NO_UNROLLING)
             with ir.InsertionPoint(loop.body):
                 step = self._read_step(loop.induction_variable)
                 carried = list(loop.inner_iter_args)
