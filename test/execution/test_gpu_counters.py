@@ -61,6 +61,15 @@ def test_sparse_kernels_of_table_2_stay_in_registers(name, chip):
     assert ".local" not in bundle.ptx
 
 
+@needs_ptxas
+def test_operators_too_large_for_registers_are_read_step_by_step():
+    options = CompileOptions("sm_80", "dense", "f64")
+    bundle = compile_gpu(built_in_kernels()["an5d_box3d2r"], options).bundle
+    ((_, kernel),) = bundle.kernels.items()
+    assert '.pragma "nounroll"' in bundle.ptx
+    assert kernel.resources["spill_bytes"] == 0 and kernel.resources["registers"] < 200
+
+
 @pytest.mark.parametrize("schedule", ["sparse", "dense"])
 @pytest.mark.parametrize("name", ["heat1d_ftcs", "heat2d_ftcs", "heat3d_ftcs", "yask_3plane_r3"])
 def test_divisions_stand_before_the_march(name, schedule):
