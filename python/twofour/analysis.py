@@ -55,6 +55,16 @@ class LinearSweep:
     weights: tuple[float, ...]
     steps: int
 
+    @property
+    def reach_lo(self) -> tuple[int, ...]:
+        """Minus the smallest offset per axis."""
+        return tuple(-min(column) for column in zip(*self.offsets, strict=True))
+
+    @property
+    def reach_hi(self) -> tuple[int, ...]:
+        """The largest offset per axis."""
+        return tuple(max(column) for column in zip(*self.offsets, strict=True))
+
 
 @dataclass(frozen=True)
 class SparseLayout:
@@ -106,6 +116,14 @@ class Analysis:
     left: list[LeftOut]
     is_kernel: bool = False
     passes: list[ModulePass] = field(default_factory=list)
+
+    @property
+    def is_step(self) -> bool:
+        """Whether the program is one linear step whose result becomes its input."""
+        if self.single is None:
+            return False
+        source, target = self.program.inputs[0].index, self.program.outputs[0].index
+        return source == target or self.program.rotation[source] == target
 
     def run(self, passes: list[ModulePass]) -> None:
         """Run passes on the module, in place."""

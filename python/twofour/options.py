@@ -2,6 +2,7 @@
 """What to compile for: target, schedule, element type."""
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from twofour.errors import TwofourError
 from twofour.runtime.dtypes import ELEMENT_TYPES, choices
@@ -9,7 +10,8 @@ from twofour.suggestions import suggest
 
 CPU_SCHEDULES = ("auto", "direct", "sparse")
 GPU_SCHEDULES = ("auto", "sparse", "dense", "simt")
-CHIPS = ("sm_80", "sm_89", "sm_90", "sm_100")
+Chip = Literal["sm_80", "sm_89", "sm_90", "sm_100"]
+CHIPS = get_args(Chip)
 SIMULATED = "sim:"
 TARGETS = ("cpu", *CHIPS, *(SIMULATED + chip for chip in CHIPS))
 

@@ -19,7 +19,8 @@ from twofour.dialects.stencil.transforms.to_gpu import ConvertStencilToGpuPass
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.frontend.source import parse_module
 from twofour.mlir import ir
-from twofour.targets.gpu.kernel_abi import LaunchShape
+from twofour.runtime.launching import block_count
+from twofour.targets.gpu.kernel_abi import BlockShape
 from twofour.targets.gpu.lowering import to_llvm_ir, to_nvvm
 from twofour.targets.gpu.ptx import to_ptx
 
@@ -49,7 +50,7 @@ class GpuProgram:
             run_passes(module, [*passes, BufferizePass()], "program.mlir")
             self.module = ir.Module.parse(str(module))
             kernels = nested_ops(self.module, "gpu.func")
-            self.shapes = {k.attributes["sym_name"].value: LaunchShape.of(k) for k in kernels}
+            self.shapes = {k.attributes["sym_name"].value: BlockShape.of(k) for k in kernels}
             to_nvvm(module, "program.mlir")
             self.ptx = to_ptx(to_llvm_ir(module, "program.mlir"), chip)
         self.kernels = sim.parse(self.ptx, name="program.ptx").kernels
@@ -66,7 +67,9 @@ class GpuProgram:
         out = self._loose(shape, dtype, uninitialised=True)
         form = self.shapes[kernel]
         arguments = [*views, *scalars, out]
-        launch = self._launch(kernel, form.blocks(shape), form.threads, arguments)
+        launch = self._launch(
+            kernel, block_count(form.tile, form.march, shape), form.threads, arguments
+        )
         return out.copy(), launch.counters
 
     def _loose(self, shape: Sequence[int], dtype, uninitialised: bool = False) -> np.ndarray:

@@ -25,9 +25,10 @@ from twofour.layout.fragments import fragment_for
 from twofour.layout.patch import PatchOperator
 from twofour.mlir import ir
 from twofour.mlir_support import error_at
+from twofour.options import Chip
 from twofour.passes import ModulePass
 from twofour.runtime.dtypes import ELEMENT_TYPES
-from twofour.targets.gpu.kernel_abi import enclosing_module, kernel_module, launch
+from twofour.targets.gpu.kernel_abi import kernel_module, launch
 from twofour.targets.gpu.matrix_ops import MatrixOps
 from twofour.targets.gpu.tensor_kernel import TensorKernel, build_tensor_kernel
 
@@ -86,7 +87,7 @@ class ConvertNmToGpuPass(ModulePass):
     """
 
     name: ClassVar[str] = "convert-nm-to-gpu"
-    chip: Literal["sm_80", "sm_89", "sm_90", "sm_100"] = "sm_80"
+    chip: Chip = "sm_80"
     dtype: Arithmetic = "auto"
     block: tuple[int, ...] | None = None
     stages: int | None = None
@@ -99,13 +100,13 @@ class ConvertNmToGpuPass(ModulePass):
         names = (PatchMatmulOp.OPERATION_NAME, SparsePatchMatmulOp.OPERATION_NAME)
         for op in nested_ops(module, *names):
             try:
-                self._convert(op)
+                self._convert(op, module)
             except TwofourError as error:
                 if error.location is not None:
                     raise
                 raise error_at(op, error.message) from None
 
-    def _convert(self, op) -> None:
+    def _convert(self, op, module: ir.Operation) -> None:
         domain = known_domain(op)
         if addend_of(op) is not None:
             raise error_at(op, "expected an operator of one field, got one with an addend")
@@ -138,7 +139,7 @@ class ConvertNmToGpuPass(ModulePass):
             constant,
             _scale(operator.matrix, operands),
         )
-        with ir.InsertionPoint(kernel_module(enclosing_module(op), self.chip)), op.location:
+        with ir.InsertionPoint(kernel_module(module, self.chip)), op.location:
             build_tensor_kernel(kernel)
         inputs = [SweepInput(op.operands[0], offsets, tuple(range(domain.rank)))]
         replace_by_sweep(op, kernel.name, inputs, call=launch(kernel.launch))

@@ -9,18 +9,19 @@ kernel for each element type and rank.
 
 import re
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from twofour.dialects.stencil.box import Box
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.errors import TwofourError
 from twofour.mlir import gpu, ir, memref
 from twofour.mlir_support import error_at
+from twofour.options import Chip
 from twofour.passes import ModulePass
 from twofour.runtime.dtypes import field_element_type
 from twofour.targets.cpu.kernel_abi import view_type
 from twofour.targets.gpu.code import IndexCode
-from twofour.targets.gpu.kernel_abi import LaunchShape, gpu_function, kernel_module, launch
+from twofour.targets.gpu.kernel_abi import BlockShape, gpu_function, kernel_module, launch
 from twofour.targets.gpu.point_grid import PointGrid
 
 _NAME = re.compile(r"copy_[a-z0-9]+_[0-9]+d")
@@ -39,10 +40,10 @@ class ConvertCopyToGpuPass(ModulePass):
     """
 
     name: ClassVar[str] = "convert-copy-to-gpu"
-    chip: Literal["sm_80", "sm_89", "sm_90", "sm_100"] = "sm_80"
+    chip: Chip = "sm_80"
 
     def run(self, module: ir.Operation) -> None:
-        made: dict[str, LaunchShape] = {}
+        made: dict[str, BlockShape] = {}
         for op in nested_ops(module, "memref.copy"):
             _check(op)
             kind = op.operands[0].type
@@ -75,7 +76,7 @@ def _is_copyable(kind: ir.Type) -> bool:
     return strides[-1] == 1
 
 
-def _build(name: str, rank: int, element: ir.Type) -> LaunchShape:
+def _build(name: str, rank: int, element: ir.Type) -> BlockShape:
     """Build a copy kernel at the insertion point; how it is launched."""
     grid = PointGrid(rank)
     shape = grid.launch(field_element_type(str(element)).itemsize)
@@ -94,7 +95,7 @@ def _build(name: str, rank: int, element: ir.Type) -> LaunchShape:
     return shape
 
 
-def _launch(op, name: str, shape: LaunchShape) -> None:
+def _launch(op, name: str, shape: BlockShape) -> None:
     kind = op.operands[0].type
     with ir.InsertionPoint(op):
         view = view_type(kind.rank, kind.element_type)

@@ -9,7 +9,7 @@ becomes `gpu.launch_func @kernels::@heat_kernel0 ...` on views of the buffers, a
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from twofour.dialects.stencil.chains import chain_ending_at
 from twofour.dialects.stencil.ops import ApplyOp, WeightedSumOp
@@ -18,11 +18,12 @@ from twofour.dialects.stencil.sweep import kernel_name, known_domain, replace_by
 from twofour.dialects.stencil.traversal import captured_values, nested_ops
 from twofour.mlir import gpu, ir
 from twofour.mlir_support import defining_op
+from twofour.options import Chip
 from twofour.passes import ModulePass
 from twofour.runtime.dtypes import field_element_type
 from twofour.targets.cpu.direct_kernel import DirectKernel
 from twofour.targets.gpu.code import IndexCode
-from twofour.targets.gpu.kernel_abi import enclosing_module, gpu_function, kernel_module, launch
+from twofour.targets.gpu.kernel_abi import gpu_function, kernel_module, launch
 from twofour.targets.gpu.point_grid import PointGrid
 from twofour.targets.gpu.point_ops import call_intrinsics, check_point_ops
 from twofour.targets.gpu.simt_kernel import build_simt_kernel, point_grid
@@ -38,29 +39,29 @@ class ConvertStencilToGpuPass(ModulePass):
     """
 
     name: ClassVar[str] = "convert-stencil-to-gpu"
-    chip: Literal["sm_80", "sm_89", "sm_90", "sm_100"] = "sm_80"
+    chip: Chip = "sm_80"
 
     def run(self, module: ir.Operation) -> None:
         while sums := nested_ops(module, WeightedSumOp.OPERATION_NAME):
-            self._convert_sum(sums[-1])
+            self._convert_sum(sums[-1], module)
         for apply in nested_ops(module, ApplyOp.OPERATION_NAME):
-            self._convert_apply(apply)
+            self._convert_apply(apply, module)
 
-    def _kernels(self, op) -> ir.InsertionPoint:
-        return ir.InsertionPoint(kernel_module(enclosing_module(op), self.chip))
+    def _kernels(self, module: ir.Operation) -> ir.InsertionPoint:
+        return ir.InsertionPoint(kernel_module(module, self.chip))
 
-    def _convert_sum(self, op) -> None:
+    def _convert_sum(self, op, module: ir.Operation) -> None:
         chain = chain_ending_at(op)
         kernel = DirectKernel(kernel_name(op), chain.terms, chain.constant, chain.has_addend)
         element = str(op.results[0].type.element_type)
         itemsize = _itemsize(element)
         grid = point_grid(kernel, itemsize)
-        with self._kernels(op), op.location:
+        with self._kernels(module), op.location:
             build_simt_kernel(kernel, element, grid, itemsize)
         replace_by_sweep(op, kernel.name, chain.inputs, call=launch(grid.launch(itemsize)))
         chain.erase_rest()
 
-    def _convert_apply(self, apply: ApplyOp) -> None:
+    def _convert_apply(self, apply: ApplyOp, module: ir.Operation) -> None:
         _sink_numbers(apply)
         region = AppliedRegion(apply, known_domain(apply))
         check_point_ops(apply, region.scalars)
@@ -71,7 +72,7 @@ class ConvertStencilToGpuPass(ModulePass):
         name, grid = kernel_name(apply), PointGrid(region.domain.rank)
         fields = [*(item.temp for item in inputs), *apply.results]
         shape = grid.launch(min(_itemsize(field.type.element_type) for field in fields))
-        with self._kernels(apply), apply.location:
+        with self._kernels(module), apply.location:
             function = gpu_function(name, region.argument_types(), views, shape)
             entry = function.regions[0].blocks[0]
             with ir.InsertionPoint(entry):

@@ -51,10 +51,15 @@ class LaunchShape:
     points: int
 
 
+def block_count(tile: Sequence[int], march: int, shape: Sequence[int]) -> int:
+    """Blocks that write an output of `shape`, each `march` tiles along the first axis."""
+    covered = (tile[0] * march, *tile[1:])
+    return math.prod(-(-n // c) for n, c in zip(shape, covered, strict=True))
+
+
 def launch_shape(spec: KernelSpec, shape: Sequence[int]) -> LaunchShape | None:
     """How to launch a kernel on an output view of `shape`; None where there is nothing to write."""
-    covered = (spec.tile[0] * spec.march, *spec.tile[1:])
-    blocks = math.prod(-(-n // c) for n, c in zip(shape, covered, strict=True))
+    blocks = block_count(spec.tile, spec.march, shape)
     if blocks > MAX_BLOCKS:
         raise ValueError(f"kernel {spec.name}: expected at most {MAX_BLOCKS} blocks, got {blocks}")
     if not blocks:

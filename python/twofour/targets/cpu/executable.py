@@ -68,11 +68,7 @@ class CpuExecutable:
     @property
     def is_linear(self) -> bool:
         """Whether the program is one linear step whose result becomes its input."""
-        program = self.compiled.program
-        if self.compiled.single is None:
-            return False
-        source, target = program.inputs[0].index, program.outputs[0].index
-        return source == target or program.rotation[source] == target
+        return self.compiled.is_step
 
     @property
     def is_threaded(self) -> bool:
@@ -87,11 +83,10 @@ class CpuExecutable:
     def _linear_kernel(self, sweep: LinearSweep | None) -> LinearKernel | None:
         if sweep is None:
             return None
-        columns = list(zip(*sweep.offsets, strict=True))
         return LinearKernel(
-            self._kernel(sweep.kernel, len(columns)),
-            tuple(-min(column) for column in columns),
-            tuple(max(column) for column in columns),
+            self._kernel(sweep.kernel, len(sweep.reach_lo)),
+            sweep.reach_lo,
+            sweep.reach_hi,
             sweep.steps,
         )
 

@@ -46,7 +46,7 @@ from twofour.runtime.manifest import FORMAT
 from twofour.runtime.plan import Step
 from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
 from twofour.targets.fields import check_runnable, field_spec
-from twofour.targets.gpu.kernel_abi import LaunchShape, kernel_module
+from twofour.targets.gpu.kernel_abi import BlockShape, kernel_module
 from twofour.targets.gpu.lowering import to_llvm_ir, to_nvvm
 from twofour.targets.gpu.ptx import assemble, to_ptx
 from twofour.targets.plan import KernelCall, NoPlan, read_calls
@@ -240,8 +240,7 @@ def _to_gpu(found: Analysis, chip: str) -> None:
 
 def _schedule(found: Analysis, options: CompileOptions) -> str:
     """The schedule of a program; raises TwofourError where it cannot have the one asked for."""
-    is_step = found.single is not None and feeds_back(found)
-    if options.schedule in ("sparse", "dense") and not is_step:
+    if options.schedule in ("sparse", "dense") and not found.is_step:
         raise TwofourError(
             "expected one linear step of one field whose result becomes its input for schedule "
             f"'{options.schedule}' on a GPU"
@@ -249,19 +248,10 @@ def _schedule(found: Analysis, options: CompileOptions) -> str:
     if options.schedule == "auto":
         # Multiplying f32 exactly takes three instructions for one, f64 has no sparse one.
         by_matrix = found.element in ("f16", "bf16") or options.dtype == TF32
-        return "sparse" if is_step and by_matrix else "simt"
+        return "sparse" if found.is_step and by_matrix else "simt"
     if options.schedule == "sparse" and found.element == "f64":
         return "dense"
     return options.schedule
-
-
-def feeds_back(found: Analysis) -> bool:
-    """Whether the result of a linear step becomes its input."""
-    program = found.program
-    if len(program.inputs) != 1 or len(program.outputs) != 1:
-        return False
-    source, target = program.inputs[0].index, program.outputs[0].index
-    return source == target or program.rotation[source] == target
 
 
 def _arithmetic(element: str, options: CompileOptions) -> str:
@@ -303,7 +293,7 @@ def _kernel_entries(module: ir.Module) -> dict[str, dict]:
     """The kernels of a module in the gpu dialect, as a manifest holds them."""
     entries = {}
     for op in nested_ops(module, "gpu.func"):
-        shape = LaunchShape.of(op)
+        shape = BlockShape.of(op)
         kinds = list(op.attributes["function_type"].value.inputs)
         views = [isinstance(kind, ir.MemRefType) for kind in kinds]
         inputs = op.attributes[INPUTS_ATTRIBUTE].value
@@ -326,7 +316,7 @@ def _program_entry(build: _Build, main) -> dict:
     program = found.program
     check_runnable(program, found.filename)
     fields = [field_entry(field_spec(program, argument)) for argument in program.fields]
-    if found.single is not None and feeds_back(found):
+    if found.is_step:
         return _linear_entry(found, fields)
     if found.fused is not None:
         raise error_at(main, "expected input and output fields of one type to fuse steps")
@@ -352,17 +342,16 @@ def _program_entry(build: _Build, main) -> dict:
 
 
 def _linear_entry(found: Analysis, fields: list[dict]) -> dict:
-    offsets = list(zip(*found.single.offsets, strict=True))
     return {
         "kind": "linear",
         "name": found.program.name,
-        "rank": len(offsets),
+        "rank": len(found.single.reach_lo),
         "single": found.single.kernel,
         "fused": found.fused and found.fused.kernel,
         "edges": EDGES if found.fused else None,
         "fused_steps": found.fused.steps if found.fused else 1,
-        "reach_lo": [-min(column) for column in offsets],
-        "reach_hi": [max(column) for column in offsets],
+        "reach_lo": list(found.single.reach_lo),
+        "reach_hi": list(found.single.reach_hi),
         "fields": None if found.is_kernel else fields,
     }
 

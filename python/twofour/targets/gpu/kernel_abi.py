@@ -6,7 +6,6 @@ A kernel takes input views, scalars and output views, as a CPU kernel does
 are lowered to MLIR's descriptors (allocated, aligned, offset, sizes, strides).
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from twofour.dialects.stencil.box import Box
 from twofour.mlir import arith, gpu, ir, memref
+from twofour.runtime.launching import block_count
 from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
 
 LAUNCH_ATTRIBUTE = "stencil.launch"
@@ -22,8 +22,8 @@ GLOBAL, CONSTANT = 1, 4  # memory spaces of tables
 
 
 @dataclass(frozen=True)
-class LaunchShape:
-    """How a kernel is launched: what one block writes, and what it needs.
+class BlockShape:
+    """What one block of a kernel writes, and what it needs.
 
     `tile` holds the outputs of a block per axis, `march` how many tiles it writes along axis 0;
     `alignment` is the number of bytes that rows start on, `shared_bytes` its shared memory.
@@ -47,7 +47,7 @@ class LaunchShape:
         )
 
     @classmethod
-    def of(cls, function: gpu.GPUFuncOp) -> "LaunchShape":
+    def of(cls, function: gpu.GPUFuncOp) -> "BlockShape":
         """The shape that a kernel carries."""
         found = function.attributes[LAUNCH_ATTRIBUTE]
         return cls(
@@ -57,19 +57,6 @@ class LaunchShape:
             alignment=found["alignment"].value,
             shared_bytes=found["shared_bytes"].value,
         )
-
-    def blocks(self, extents: Sequence[int]) -> int:
-        """Blocks that write an output of these extents."""
-        steps = (self.tile[0] * self.march, *self.tile[1:])
-        return math.prod(-(-n // step) for n, step in zip(extents, steps, strict=True))
-
-
-def enclosing_module(op) -> ir.Operation:
-    """The module around an op."""
-    parent = op.operation
-    while parent.parent is not None:
-        parent = parent.parent.operation
-    return parent
 
 
 def kernel_module(module: ir.Operation, chip: str) -> ir.Block:
@@ -83,13 +70,11 @@ def kernel_module(module: ir.Operation, chip: str) -> ir.Block:
         made = gpu.GPUModuleOp(
             KERNELS, targets=ir.Attribute.parse(f'[#nvvm.target<chip = "{chip}">]')
         )
-        return (
-            made.regions[0].blocks[0] if made.regions[0].blocks else made.regions[0].blocks.append()
-        )
+    return made.regions[0].blocks.append()
 
 
 def gpu_function(
-    name: str, arguments: Sequence[ir.Type], inputs: int, shape: LaunchShape
+    name: str, arguments: Sequence[ir.Type], inputs: int, shape: BlockShape
 ) -> gpu.GPUFuncOp:
     """A kernel with an empty entry block, at the current insertion point.
 
@@ -144,7 +129,7 @@ def table(name: str, values: np.ndarray, element: ir.Type, space: int = GLOBAL) 
     return memref.get_global(kind, name)
 
 
-def launch(shape: LaunchShape) -> Callable[[str, list[ir.Value], Box], None]:
+def launch(shape: BlockShape) -> Callable[[str, list[ir.Value], Box], None]:
     """What `replace_by_sweep` calls to launch a kernel of this shape."""
 
     def call(kernel: str, arguments: list[ir.Value], domain: Box) -> None:
@@ -155,7 +140,7 @@ def launch(shape: LaunchShape) -> Callable[[str, list[ir.Value], Box], None]:
         shared = arith.ConstantOp(ir.IntegerType.get_signless(32), shape.shared_bytes).result
         gpu.LaunchFuncOp(
             [KERNELS, kernel],
-            (index(shape.blocks(domain.extents)), one, one),
+            (index(block_count(shape.tile, shape.march, domain.extents)), one, one),
             (index(shape.threads), one, one),
             arguments,
             dynamic_shared_memory_size=shared,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from twofour.mlir import arith, gpu, ir, memref, scf
 from twofour.targets.gpu.code import Index, IndexCode, conjunction
-from twofour.targets.gpu.kernel_abi import LaunchShape
+from twofour.targets.gpu.kernel_abi import BlockShape
 
 THREADS = 256
 COLUMNS = 64
@@ -55,11 +55,11 @@ class PointGrid:
         """The distance of a thread's points."""
         return self.threads[0] if self.rank == 1 else 1
 
-    def launch(self, itemsize: int) -> LaunchShape:
+    def launch(self, itemsize: int) -> BlockShape:
         """How a kernel of these threads is launched."""
         tile = list(self.threads)
         tile[self.axis] *= self.points
-        return LaunchShape(math.prod(self.threads), tuple(tile), 1, itemsize)
+        return BlockShape(math.prod(self.threads), tuple(tile), 1, itemsize)
 
     def emit(
         self,

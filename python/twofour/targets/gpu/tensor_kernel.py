@@ -25,7 +25,7 @@ from twofour.mlir import gpu, ir, nvvm, scf
 from twofour.targets.cpu.kernel_abi import view_type
 from twofour.targets.gpu.block_code import BlockCode
 from twofour.targets.gpu.code import Index
-from twofour.targets.gpu.kernel_abi import LaunchShape, gpu_function
+from twofour.targets.gpu.kernel_abi import BlockShape, gpu_function
 from twofour.targets.gpu.matrix_ops import MatrixOps
 from twofour.targets.gpu.tile_product import TileProduct
 from twofour.targets.gpu.tile_rows import TileRows
@@ -48,11 +48,11 @@ class TensorKernel:
     scale: int = 0
 
     @property
-    def launch(self) -> LaunchShape:
+    def launch(self) -> BlockShape:
         """How the kernel is launched."""
         layout = self.layout
         tile = (math.prod(layout.tile),) if layout.folded else layout.tile
-        return LaunchShape(layout.threads, tile, layout.march, SECTOR, layout.shared_bytes)
+        return BlockShape(layout.threads, tile, layout.march, SECTOR, layout.shared_bytes)
 
 
 def build_tensor_kernel(kernel: TensorKernel) -> gpu.GPUFuncOp:
