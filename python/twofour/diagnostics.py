@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from twofour.errors import SourceLocation, TwofourError
 from twofour.mlir import ir
@@ -22,11 +23,12 @@ def errors_of(failure: ir.MLIRError, filename: str) -> list[TwofourError]:
 
 
 def relocate(error: TwofourError, filename: str) -> TwofourError:
-    """The error itself, or, where its file is not known, the same error in `filename`."""
-    location = error.location or SourceLocation(filename)
-    if error.location is not None and location.file != "-":
-        return error
-    return TwofourError(error.message, SourceLocation(filename, location.line, location.column))
+    """The error, in `filename` where its file is not known."""
+    if error.location is None:
+        error.location = SourceLocation(filename)
+    elif error.location.file == "-":
+        error.location = replace(error.location, file=filename)
+    return error
 
 
 @contextmanager

@@ -33,6 +33,10 @@ class TwofourError(Exception):
         return _one_line(f"{prefix}error: {self.message}")
 
 
+class Unsuitable(TwofourError):
+    """A program that is right, but that one way to execute it cannot take; another may."""
+
+
 def _one_line(text: str) -> str:
     """Names of files and texts of users may hold line breaks and terminal codes: shown escaped."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

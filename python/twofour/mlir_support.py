@@ -118,10 +118,10 @@ def _downcast(location: ir.Location) -> ir.Location:
     return location
 
 
-def error_at(op, message: str) -> TwofourError:
-    """A `TwofourError` at the op's position, in the form of MLIR's `emitOpError`."""
+def error_at(op, message: str, kind: type[TwofourError] = TwofourError) -> TwofourError:
+    """An error at the op's position, in the form of MLIR's `emitOpError`."""
     operation = op.operation
-    return TwofourError(f"'{operation.name}' op {message}", source_location(operation.location))
+    return kind(f"'{operation.name}' op {message}", source_location(operation.location))
 
 
 def defining_op(value: ir.Value) -> ir.Operation | None:

@@ -13,7 +13,7 @@ from twofour.kernels import built_in_kernels
 from twofour.options import CompileOptions
 from twofour.runtime.programs import from_bundle
 from twofour.targets.gpu.build import compile_gpu
-from twofour.targets.gpu.ptx import find_ptxas
+from twofour.targets.gpu.cuda_toolkit import find_ptxas
 
 # Kernels of SparStencil's table 2: Heat-1D, 1D5P, Heat-2D, Box-2D9P, Star-2D13P, Box-2D49P,
 # Heat-3D, Box-3D27P.

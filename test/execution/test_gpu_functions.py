@@ -6,9 +6,7 @@ import pytest
 from scipy import special
 
 import twofour
-from twofour.targets.gpu import point_ops
-from twofour.targets.gpu.libdevice import find_libdevice
-from twofour.targets.gpu.ptx import find_ptxas
+from twofour.targets.gpu import cuda_toolkit
 
 PROGRAM = """
 func.func @f(%a: !stencil.field<[0,64]x{kind}>, %b: !stencil.field<[0,64]x{kind}>) {{
@@ -48,7 +46,7 @@ FUNCTIONS = {
 }
 TYPES = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
 needs_libdevice = pytest.mark.skipif(
-    find_libdevice(find_ptxas()) is None, reason="CUDA's libdevice is not installed"
+    cuda_toolkit.find_libdevice() is None, reason="CUDA's libdevice is not installed"
 )
 
 
@@ -73,7 +71,7 @@ def test_functions(op, kind, tmp_path):
 
 
 def test_without_the_library(tmp_path, monkeypatch):
-    monkeypatch.setattr(point_ops.libdevice, "find_libdevice", lambda ptxas: None)
+    monkeypatch.setattr(cuda_toolkit, "find_libdevice", lambda: None)
     path = tmp_path / "f.mlir"
     path.write_text(PROGRAM.format(op="math.exp %x", kind="f32"))
     with pytest.raises(twofour.TwofourError, match=r"f.mlir:6:\d+: error: .*libdevice"):

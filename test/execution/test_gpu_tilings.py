@@ -63,3 +63,9 @@ def test_tilings_that_do_not_fit_are_refused(tiling, message):
     options = CompileOptions("sim:sm_90", "sparse", "f16")
     with pytest.raises(TwofourError, match=message):
         compile_gpu(cases.KERNELS["heat2d_ftcs"], options, tiling=tiling)
+
+
+def test_auto_gives_way_to_plain_threads_for_what_cannot_be_taken_only():
+    options = CompileOptions("sim:sm_90", "auto", "f16")
+    with pytest.raises(TwofourError, match="expected a tile of 2 positive extents"):
+        compile_gpu(cases.KERNELS["heat2d_ftcs"], options, tiling=Tiling(tile=(4,)))

@@ -17,7 +17,8 @@ from twofour.context import make_context
 from twofour.errors import TwofourError
 from twofour.frontend.weights import kernel_module
 from twofour.mlir import ir
-from twofour.targets.gpu.ptx import assemble, find_ptxas
+from twofour.targets.gpu.cuda_toolkit import find_ptxas
+from twofour.targets.gpu.ptx import assemble
 from xdsl_suite import Program, random_arguments
 
 CHIPS = ("sm_80", "sm_90")

@@ -4,7 +4,7 @@
 import pytest
 
 from twofour.errors import TwofourError
-from twofour.targets.gpu import ptx
+from twofour.targets.gpu import cuda_toolkit, ptx
 
 REPORT = """ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function 'first' for 'sm_90'
@@ -62,10 +62,11 @@ def test_without_ptxas(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     for name in ("CUDA_HOME", "CUDA_PATH"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(cuda_toolkit, "DEFAULT_HOME", str(tmp_path / "none"))
     assert ptx.assemble("text", "sm_90") is None
     (tmp_path / "bin").mkdir()
     tool = tmp_path / "bin" / "ptxas"
     tool.write_text("#!/bin/sh\n")
     tool.chmod(0o755)
     monkeypatch.setenv("CUDA_HOME", str(tmp_path))
-    assert ptx.find_ptxas() == str(tool)
+    assert cuda_toolkit.find_ptxas() == str(tool)

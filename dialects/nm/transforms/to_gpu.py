@@ -19,7 +19,7 @@ from twofour.dialects.nm.ops import PatchMatmulOp, SparsePatchMatmulOp
 from twofour.dialects.stencil.ops import addend_of, linear_terms
 from twofour.dialects.stencil.sweep import SweepInput, kernel_name, known_domain, replace_by_sweep
 from twofour.dialects.stencil.traversal import nested_ops
-from twofour.errors import TwofourError
+from twofour.errors import TwofourError, Unsuitable
 from twofour.layout.block import lay_out_block
 from twofour.layout.fragments import fragment_for
 from twofour.layout.patch import PatchOperator
@@ -58,7 +58,7 @@ def _operands(storage: str, arithmetic: str) -> tuple[str, int]:
 def _scale(matrix: np.ndarray, operands: str) -> int:
     """The power of two that brings weights into the range of f16, 0 where they are in it.
 
-    Raises TwofourError for weights that no power of two brings there.
+    Raises Unsuitable for weights that no power of two brings there.
     """
     sizes = np.abs(matrix[matrix != 0])
     if operands != "f16" or not sizes.size:
@@ -68,7 +68,7 @@ def _scale(matrix: np.ndarray, operands: str) -> int:
         return 0
     scale = F16_TARGET_EXPONENT - math.frexp(largest)[1]
     if math.ldexp(smallest, scale) < F16_SMALLEST:
-        raise TwofourError(
+        raise Unsuitable(
             f"expected weights within a factor of 2^28 of each other for f16, got {smallest:g} and "
             f"{largest:g}"
         )
@@ -104,7 +104,7 @@ class ConvertNmToGpuPass(ModulePass):
             except TwofourError as error:
                 if error.location is not None:
                     raise
-                raise error_at(op, error.message) from None
+                raise error_at(op, error.message, type(error)) from None
 
     def _convert(self, op, module: ir.Operation) -> None:
         domain = known_domain(op)

@@ -14,7 +14,7 @@ from itertools import product
 
 import numpy as np
 
-from twofour.errors import TwofourError
+from twofour.errors import TwofourError, Unsuitable
 from twofour.layout.banks import BANKS, WORD, compatible, wavefronts
 from twofour.layout.column_order import order_columns
 from twofour.layout.fragments import LANES, TILES, Fragment
@@ -203,7 +203,8 @@ def lay_out_block(
         stages: halo tiles in shared memory; 2 where they fit when it is not given.
 
     Raises:
-        TwofourError: no block fits into shared memory, or the tile given does not fit the operator.
+        Unsuitable: no block fits into shared memory.
+        TwofourError: the tile given does not fit the operator.
     """
     folded = len(operator.tile) == 1
     reach_lo, reach_hi = (tuple(side) for side in reach)
@@ -217,7 +218,7 @@ def lay_out_block(
     operator = _padded(operator, fragment)
     block = _choose_tile(operator, itemsize, reach_lo, reach_hi, tile, stages)
     if block is None:
-        raise TwofourError(
+        raise Unsuitable(
             f"expected a halo tile of at most {MAX_SHARED} bytes of shared memory, got more for a "
             f"reach of {list(reach_lo)} and {list(reach_hi)}"
         )

@@ -24,13 +24,19 @@ from twofour.dialects.stencil.transforms.copy_to_gpu import ConvertCopyToGpuPass
 from twofour.dialects.stencil.transforms.to_gpu import ConvertStencilToGpuPass
 from twofour.dialects.stencil.transforms.to_nm import ConvertStencilToNmPass
 from twofour.dialects.stencil.traversal import nested_ops
-from twofour.errors import TwofourError
+from twofour.errors import TwofourError, Unsuitable
 from twofour.kernels import Kernel
 from twofour.mlir import ir
 from twofour.mlir_support import error_at
 from twofour.options import TF32, CompileOptions
 from twofour.passes import ModulePass
-from twofour.pipeline import PassElement, PipelineOptions, pipeline_text, run_pipeline
+from twofour.pipeline import (
+    PassElement,
+    PipelineFailure,
+    PipelineOptions,
+    pipeline_text,
+    run_pipeline,
+)
 from twofour.program import select_function
 from twofour.runtime import (
     AxisBoundary,
@@ -195,11 +201,11 @@ def _convert(
         if build.schedule != "simt":
             try:
                 _multiply(build, options, tiling)
-            except TwofourError as error:
-                if options.schedule != "auto":
+            except PipelineFailure as failure:
+                if options.schedule != "auto" or not isinstance(failure.errors[0], Unsuitable):
                     raise
                 # Weights or a reach that tensor cores cannot take; plain threads take all.
-                build.start_anew(before, "simt", error.message)
+                build.start_anew(before, "simt", failure.message)
         _to_gpu(found, options.chip)
         if found.fused:
             _add_edges(found.module, ir.Module.parse(before), found.single, options.chip)

@@ -5,8 +5,6 @@ It comes with the CUDA toolkit, as LLVM bitcode; nothing else knows these functi
 accurately. The conversion to NVVM calls it; its code becomes part of the kernel's.
 """
 
-import glob
-import os
 import re
 
 import llvmlite.binding as llvmlite
@@ -19,24 +17,7 @@ FUNCTIONS = {
     *(f"math.{name}" for name in ("log", "log10", "log1p", "log2", "powf", "sin", "sinh")),
     *(f"math.{name}" for name in ("tan", "tanh")),
 }
-DEFAULT_HOME = "/usr/local/cuda"
 _CALL = re.compile(r"^declare .*@__nv_", re.MULTILINE)
-
-
-def find_libdevice(ptxas: str | None) -> str | None:
-    """The path of the library: under CUDA_HOME, beside `ptxas`, or where CUDA installs itself.
-
-    None where there is none.
-    """
-    homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")]
-    if ptxas is not None:
-        homes.append(os.path.dirname(os.path.dirname(os.path.realpath(ptxas))))
-    homes.append(DEFAULT_HOME)
-    for home in filter(None, homes):
-        found = sorted(glob.glob(os.path.join(glob.escape(home), "nvvm", "libdevice", "*.bc")))
-        if found:
-            return found[-1]
-    return None
 
 
 def is_needed(llvm_ir: str) -> bool:

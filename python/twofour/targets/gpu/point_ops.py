@@ -11,8 +11,7 @@ from twofour.dialects.stencil.traversal import nested_ops
 from twofour.dialects.stencil.types import ResultType, TempType
 from twofour.mlir import arith, ir, llvm
 from twofour.mlir_support import error_at
-from twofour.targets.gpu import libdevice
-from twofour.targets.gpu.ptx import find_ptxas
+from twofour.targets.gpu import cuda_toolkit, libdevice
 
 # Intrinsics of LLVM that become an instruction or a few, with the results that the CPU gets.
 _INTRINSICS = {
@@ -70,7 +69,7 @@ def check_point_ops(apply, captured: Iterable[ir.Value]) -> None:
         known = name in _INTRINSICS or name in _OTHER_MATH or name in (_RSQRT, _LOAD)
         if name in libdevice.FUNCTIONS:
             known = True
-            if libdevice.find_libdevice(find_ptxas()) is None:
+            if cuda_toolkit.find_libdevice() is None:
                 raise error_at(op, "expected CUDA's libdevice (CUDA_HOME) for a GPU, got none")
         if not known and (name in _WITHOUT_CODE or not name.startswith(_DIALECTS)):
             raise error_at(op, "expected an op that the GPU targets have code for")

@@ -3,7 +3,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -12,13 +11,12 @@ from functools import cache
 import llvmlite.binding as llvmlite
 
 from twofour.errors import TwofourError
-from twofour.targets.gpu import libdevice
+from twofour.targets.gpu import cuda_toolkit, libdevice
 
 TRIPLE = "nvptx64-nvidia-cuda"
 # The first PTX version with every instruction that is generated; sm_100 needs a later one.
 PTX_FEATURES = {"sm_100": "+ptx86"}
 DEFAULT_FEATURES = "+ptx85"
-PTXAS = "ptxas"
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ def to_ptx(llvm_ir: str, chip: str) -> str:
         cpu=chip, features=PTX_FEATURES.get(chip, DEFAULT_FEATURES), opt=3
     )
     if libdevice.is_needed(llvm_ir):
-        path = libdevice.find_libdevice(find_ptxas())
+        path = cuda_toolkit.find_libdevice()
         if path is None:
             raise TwofourError("expected CUDA's libdevice (CUDA_HOME), got none")
         libdevice.link(module, path)
@@ -65,15 +63,6 @@ def to_ptx(llvm_ir: str, chip: str) -> str:
     )
     builder.getModulePassManager().run(module, builder)
     return machine.emit_assembly(module)
-
-
-def find_ptxas() -> str | None:
-    """The path of ptxas, None where it is not installed."""
-    found = shutil.which(PTXAS)
-    if found is None:
-        home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH")
-        found = home and shutil.which(os.path.join(home, "bin", PTXAS))
-    return found
 
 
 @dataclass(frozen=True)
@@ -94,7 +83,7 @@ def assemble(ptx: str, chip: str) -> MachineCode | None:
 
     Raises TwofourError where ptxas refuses the module.
     """
-    ptxas = find_ptxas()
+    ptxas = cuda_toolkit.find_ptxas()
     if ptxas is None:
         return None
     with tempfile.TemporaryDirectory() as folder:
