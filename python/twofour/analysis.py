@@ -156,9 +156,14 @@ def front_passes(options: CompileOptions, convert: bool) -> list[ModulePass]:
     return passes
 
 
-def layout_passes() -> list[ModulePass]:
-    """Passes from weighted sums to compressed 2:4 patch operators."""
-    return [ConvertStencilToNmPass(), CrushPass(), Permute2to4Pass(), CompressPass()]
+def layout_passes(tile: tuple[int, ...] | None = None, *, pairs: bool = False) -> list[ModulePass]:
+    """Passes from weighted sums to compressed 2:4 patch operators, of outputs in such tiles.
+
+    With `pairs` the operators are 1:2 sparse too, which tf32 asks for.
+    """
+    # Staircase and blossom leave one nonzero in each pair of columns.
+    permute = Permute2to4Pass(strategy="blossom", fragment=16) if pairs else Permute2to4Pass()
+    return [ConvertStencilToNmPass(), CrushPass(tile=tile), permute, CompressPass()]
 
 
 def run_passes(module: ir.Module, passes: list[ModulePass], filename: str) -> None:

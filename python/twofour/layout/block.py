@@ -141,11 +141,13 @@ class BlockLayout:
 
     def tile_offsets(self, strides: Extents) -> np.ndarray:
         """Where the eight tiles of a group begin, int (8,)."""
-        return _tile_offsets(self.operator.tile, self.group, strides)
+        places = np.indices(self.group).reshape(len(self.group), -1).T
+        return places @ (np.array(self.operator.tile) * np.array(strides))
 
     def input_offsets(self) -> np.ndarray:
         """Where a tile finds the inputs of its columns in the halo tile, int (K,)."""
-        return _input_offsets(self.operator, self.reach_lo, self.lead, self.input_strides)
+        first = np.array([*self.reach_lo[:-1], self.lead])
+        return (self.operator.input_offsets + first) @ np.array(self.input_strides)
 
     def output_offsets(self) -> np.ndarray:
         """Where a tile leaves its outputs in the staging tile, int (outputs,)."""
@@ -153,34 +155,34 @@ class BlockLayout:
 
     def load_accesses(self) -> np.ndarray:
         """Elements that the lanes read by each load of B of one group, int (loads, 32)."""
-        return _load_accesses(
-            self.fragment, self.input_offsets(), self.tile_offsets(self.input_strides)
-        )
+        columns = self.input_offsets().reshape(-1, self.fragment.k)
+        tiles = self.tile_offsets(self.input_strides)[np.arange(LANES) // 4]
+        places = columns[:, self.fragment.b_row] + tiles[None, :, None]  # steps, lanes, elements
+        return places.transpose(0, 2, 1).reshape(-1, LANES)
 
     def store_accesses(self) -> np.ndarray:
         """Elements that the lanes write by each store of C of one group, int (stores, 32)."""
-        tiles = self.tile_offsets(self.output_strides)
-        return _store_accesses(self.fragment, self.output_offsets(), tiles)
+        fragment, offsets = self.fragment, self.output_offsets()
+        rows = np.arange(-(-self.outputs // fragment.m)) * fragment.m
+        # Padding rows are not stored; the last output stands in for them.
+        row = np.minimum(rows[:, None, None] + fragment.c_row[None], self.outputs - 1)
+        places = offsets[row] + self.tile_offsets(self.output_strides)[fragment.c_tile][None]
+        return places.transpose(0, 2, 1).reshape(-1, LANES)
 
 
 def halo_rows(tile: Extents, reach_lo: Extents, reach_hi: Extents) -> Extents:
     """Rows of a halo tile per axis, all axes but the last."""
-    return tuple(extent + lo + hi for extent, lo, hi in zip(tile, reach_lo, reach_hi, strict=True))[
-        :-1
-    ]
+    axes = zip(tile[:-1], reach_lo[:-1], reach_hi[:-1], strict=True)
+    return tuple(extent + lo + hi for extent, lo, hi in axes)
 
 
 def fold(operator: PatchOperator) -> PatchOperator:
     """An operator of rank 1 as one of rank 2 whose tiles are single rows."""
-    zeros = [
-        np.zeros((len(o), 1), np.int64) for o in (operator.output_offsets, operator.input_offsets)
-    ]
-    return PatchOperator(
-        operator.matrix,
-        np.hstack([zeros[0], operator.output_offsets]),
-        np.hstack([zeros[1], operator.input_offsets]),
-        (1, *operator.tile),
+    output_offsets, input_offsets = (
+        np.insert(offsets, 0, 0, axis=1)
+        for offsets in (operator.output_offsets, operator.input_offsets)
     )
+    return PatchOperator(operator.matrix, output_offsets, input_offsets, (1, *operator.tile))
 
 
 def lay_out_block(
@@ -216,74 +218,87 @@ def lay_out_block(
         _check_tile(operator.tile, tile, itemsize)
     outputs = len(operator.matrix)
     operator = _padded(operator, fragment)
-    block = _choose_tile(operator, itemsize, reach_lo, reach_hi, tile, stages)
-    if block is None:
-        raise Unsuitable(
-            f"expected a halo tile of at most {MAX_SHARED} bytes of shared memory, got more for a "
-            f"reach of {list(reach_lo)} and {list(reach_hi)}"
-        )
-    tile, stages = block
+    tile, stages = _choose_tile(operator, itemsize, reach_lo, reach_hi, tile, stages)
     copy = COPY_BYTES // itemsize
     lead = -(-reach_lo[-1] // copy) * copy
     row = lead + tile[-1] + -(-reach_hi[-1] // copy) * copy
-    common = {
-        "operator": operator,
-        "outputs": outputs,
-        "fragment": fragment,
-        "itemsize": itemsize,
-        "reach_lo": reach_lo,
-        "reach_hi": reach_hi,
-        "tile": tile,
-        "lead": lead,
-        "row": row,
-        "stages": stages,
-        "folded": folded,
-    }
-    loaded, _, _ = _bytes(tile, itemsize, reach_lo, reach_hi, stages)
+    layout = BlockLayout(
+        operator=operator,
+        outputs=outputs,
+        fragment=fragment,
+        itemsize=itemsize,
+        reach_lo=reach_lo,
+        reach_hi=reach_hi,
+        tile=tile,
+        group=(1,) * len(tile),
+        warps=(1,) * len(tile),
+        lead=lead,
+        row=row,
+        input_strides=_strides(halo_rows(tile, reach_lo, reach_hi), row),
+        output_strides=_strides(tile[:-1], tile[-1]),
+        stages=stages,
+        march=1,
+        folded=folded,
+    )
+    for choose in (_spread_tiles, _order_columns, _space_staging, _choose_march):
+        layout = choose(layout)
+    return layout
+
+
+def _spread_tiles(layout: BlockLayout) -> BlockLayout:
+    """Choose the group and the strides of the halo tile with which most columns read together."""
+    patch, tile = layout.operator.tile, layout.tile
     best = None
-    rows, staged = halo_rows(tile, reach_lo, reach_hi), math.prod(tile)
-    for group in _groups(operator.tile, tile):
-        for strides in _padded_strides(rows, row, copy):
-            if (stages * rows[0] * strides[0] + staged) * itemsize > MAX_SHARED:
+    for group in _groups(patch, tile):
+        for strides in _padded_strides(layout.halo_rows, layout.row, layout.itemsize):
+            candidate = replace(layout, group=group, input_strides=strides)
+            if candidate.shared_bytes > MAX_SHARED:
                 continue
-            offsets = _input_offsets(operator, reach_lo, lead, strides)
-            tiles = _tile_offsets(operator.tile, group, strides)
-            score = _sharing(offsets, tiles, itemsize)
+            score = _sharing(candidate)
             if best is None or score > best[0]:
-                best = (score, group, strides)
-    _, group, strides = best
-    warps = _warps(operator.tile, tile, group)
-    offsets = _input_offsets(operator, reach_lo, lead, strides)
-    tiles = _tile_offsets(operator.tile, group, strides)
-    free = compatible(offsets[:, None] + tiles[None, :], itemsize)
-    order = order_columns(len(offsets), fragment, free)
+                best = (score, candidate)
+    layout = best[1]
+    return replace(layout, warps=_warps(patch, tile, layout.group))
+
+
+def _order_columns(layout: BlockLayout) -> BlockLayout:
+    """Order the columns of A so that those read together meet in no bank."""
+    operator, offsets = layout.operator, layout.input_offsets()
+    tiles = layout.tile_offsets(layout.input_strides)
+    free = compatible(offsets[:, None] + tiles[None, :], layout.itemsize)
+    order = order_columns(len(offsets), layout.fragment, free)
     operator = replace(
         operator,
         matrix=operator.matrix[:, order],
         input_offsets=operator.input_offsets[order],
     )
-    common["operator"] = operator
-    room = MAX_SHARED // itemsize - stages * rows[0] * strides[0]
-    staging = min(
-        (s for s in _padded_strides(tile[:-1], tile[-1], copy) if tile[0] * s[0] <= room),
-        key=lambda s: wavefronts(
-            _store_accesses(
-                fragment,
-                operator.output_offsets[:outputs] @ np.array(s),
-                _tile_offsets(operator.tile, group, s),
-            ),
-            itemsize,
-        ).sum(),
+    return replace(layout, operator=operator)
+
+
+def _space_staging(layout: BlockLayout) -> BlockLayout:
+    """Choose the strides of the staging tile with the fewest conflicts."""
+    tile = layout.tile
+    candidates = (
+        replace(layout, output_strides=strides)
+        for strides in _padded_strides(tile[:-1], tile[-1], layout.itemsize)
     )
-    march = math.ceil(_table_bytes(operator, fragment, itemsize, warps) / loaded / TABLE_SHARE)
-    return BlockLayout(
-        **common,
-        group=group,
-        warps=warps,
-        input_strides=strides,
-        output_strides=staging,
-        march=min(max(march, MIN_MARCH), MAX_MARCH),
+    return min(
+        (c for c in candidates if c.shared_bytes <= MAX_SHARED),
+        key=lambda c: wavefronts(c.store_accesses(), c.itemsize).sum(),
     )
+
+
+def _choose_march(layout: BlockLayout) -> BlockLayout:
+    """Choose how many tiles share one read of the tables."""
+    fragment, operator = layout.fragment, layout.operator
+    values = fragment.a_row.size * layout.itemsize + fragment.sparse * LANES * WORD
+    columns = operator.matrix.shape[1]
+    tables = math.prod(layout.warps) * (layout.row_blocks * layout.steps * values + columns * WORD)
+    loaded, _, _ = _bytes(
+        layout.tile, layout.itemsize, layout.reach_lo, layout.reach_hi, layout.stages
+    )
+    march = math.ceil(tables / loaded / TABLE_SHARE)
+    return replace(layout, march=min(max(march, MIN_MARCH), MAX_MARCH))
 
 
 def _fold_tile(tile: Extents) -> Extents:
@@ -316,8 +331,15 @@ def _padded(operator: PatchOperator, fragment: Fragment) -> PatchOperator:
     return PatchOperator(matrix, outputs, inputs, operator.tile)
 
 
-def _choose_tile(operator, itemsize, reach_lo, reach_hi, tile, stages) -> tuple | None:
-    """The block tile with the least halo, and its stages; None where nothing fits."""
+def _choose_tile(
+    operator: PatchOperator,
+    itemsize: int,
+    reach_lo: Extents,
+    reach_hi: Extents,
+    tile: Extents | None,
+    stages: int | None,
+) -> tuple[Extents, int]:
+    """The block tile with the least halo, and its stages; raises Unsuitable where nothing fits."""
     candidates = [tile] if tile is not None else _tiles(operator.tile, itemsize)
     best = None
     for extents in candidates:
@@ -337,7 +359,12 @@ def _choose_tile(operator, itemsize, reach_lo, reach_hi, tile, stages) -> tuple 
             )
             if best is None or key < best[0]:
                 best = (key, (extents, count))
-    return best and best[1]
+    if best is None:
+        raise Unsuitable(
+            f"expected a halo tile of at most {MAX_SHARED} bytes of shared memory, got more for a "
+            f"reach of {list(reach_lo)} and {list(reach_hi)}"
+        )
+    return best[1]
 
 
 def _tiles(patch: Extents, itemsize: int) -> list[Extents]:
@@ -364,14 +391,6 @@ def _bytes(tile, itemsize, reach_lo, reach_hi, stages) -> tuple[int, float, int]
     return rows * sectors * SECTOR, waste, (stages * rows * row + math.prod(tile)) * itemsize
 
 
-def _table_bytes(operator, fragment: Fragment, itemsize: int, warps: Extents) -> int:
-    """Bytes of A, metadata and offsets that the warps of a block read once each."""
-    rows, columns = operator.matrix.shape
-    instructions = rows // fragment.m * (columns // fragment.k)
-    values = fragment.a_row.size * itemsize + fragment.sparse * LANES * WORD
-    return math.prod(warps) * (instructions * values + columns * WORD)
-
-
 def _groups(patch: Extents, tile: Extents) -> list[Extents]:
     """Ways to spread the eight tiles of an instruction over the axes of a block."""
     counts = [t // p if t % p == 0 else 0 for t, p in zip(tile, patch, strict=True)]
@@ -394,45 +413,25 @@ def _warps(patch: Extents, tile: Extents, group: Extents) -> Extents:
     return tuple(warps)
 
 
-def _padded_strides(rows: Extents, row: int, copy: int) -> list[Extents]:
+def _padded_strides(rows: Extents, row: int, itemsize: int) -> list[Extents]:
     """Strides with rows and planes spaced out by whole copies, the least space first."""
-    spaces = range(BANKS * WORD // COPY_BYTES)
-    found = []
-    for pads in product(spaces, repeat=min(2, len(rows))):
-        strides = [1, row + pads[0] * copy]
-        for number, extent in enumerate(reversed(rows[1:])):
-            extra = pads[1] * copy if number == 0 else 0
-            strides.append(strides[-1] * extent + extra)
-        found.append(tuple(reversed(strides)))
-    return found
+    copy = COPY_BYTES // itemsize
+    spaces = [n * copy for n in range(BANKS * WORD // COPY_BYTES)]
+    pads = product(spaces, repeat=min(2, len(rows)))
+    return [_strides(rows, row, *pad) for pad in pads]
 
 
-def _tile_offsets(patch: Extents, group: Extents, strides: Extents) -> np.ndarray:
-    places = np.indices(group).reshape(len(group), -1).T
-    return places @ (np.array(patch) * np.array(strides))
+def _strides(rows: Extents, row: int, row_space: int = 0, plane_space: int = 0) -> Extents:
+    """Strides of a tile of rows of `row` elements, with space after each row and each plane."""
+    strides = [1, row + row_space]
+    for number, extent in enumerate(reversed(rows[1:])):
+        strides.append(strides[-1] * extent + (plane_space if number == 0 else 0))
+    return tuple(reversed(strides))
 
 
-def _input_offsets(operator: PatchOperator, reach_lo: Extents, lead: int, strides: Extents):
-    first = np.array([*reach_lo[:-1], lead])
-    return (operator.input_offsets + first) @ np.array(strides)
-
-
-def _load_accesses(fragment: Fragment, offsets: np.ndarray, tiles: np.ndarray) -> np.ndarray:
-    columns = offsets.reshape(-1, fragment.k)[:, fragment.b_row]  # steps, lanes, elements
-    places = columns + tiles[np.arange(LANES) // 4][None, :, None]
-    return places.transpose(0, 2, 1).reshape(-1, LANES)
-
-
-def _store_accesses(fragment: Fragment, offsets: np.ndarray, tiles: np.ndarray) -> np.ndarray:
-    rows = np.arange(-(-len(offsets) // fragment.m)) * fragment.m
-    # Padding rows are not stored; the last output stands in for them.
-    row = np.minimum(rows[:, None, None] + fragment.c_row[None], len(offsets) - 1)
-    places = offsets[row] + tiles[fragment.c_tile][None]
-    return places.transpose(0, 2, 1).reshape(-1, LANES)
-
-
-def _sharing(offsets: np.ndarray, tiles: np.ndarray, itemsize: int) -> float:
+def _sharing(layout: BlockLayout) -> float:
     """The share of pairs of columns that can be read together; below 0 with self-conflicts."""
-    sample = np.unique(offsets)[:64]
-    free = compatible(sample[:, None] + tiles[None, :], itemsize)
+    sample = np.unique(layout.input_offsets())[:64]
+    tiles = layout.tile_offsets(layout.input_strides)
+    free = compatible(sample[:, None] + tiles[None, :], layout.itemsize)
     return float(free.mean()) if free.diagonal().all() else float(free.diagonal().mean()) - 1

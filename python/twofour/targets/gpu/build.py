@@ -11,13 +11,12 @@ from twofour.analysis import (
     SparseLayout,
     analyse,
     describe_layouts,
+    layout_passes,
     load_program,
     run_passes,
 )
 from twofour.diagnostics import located_in
-from twofour.dialects.nm.transforms.compress import CompressPass
 from twofour.dialects.nm.transforms.crush import CrushPass
-from twofour.dialects.nm.transforms.permute_2to4 import Permute2to4Pass
 from twofour.dialects.nm.transforms.to_gpu import ConvertNmToGpuPass
 from twofour.dialects.stencil.transforms.bufferize import BufferizePass
 from twofour.dialects.stencil.transforms.copy_to_gpu import ConvertCopyToGpuPass
@@ -266,13 +265,9 @@ def _arithmetic(element: str, options: CompileOptions) -> str:
 
 def _layout_passes(element: str, schedule: str, tile: tuple[int, ...] | None) -> list[ModulePass]:
     """Passes from weighted sums to the operators that a schedule multiplies."""
-    crushed = [ConvertStencilToNmPass(), CrushPass(tile=tile)]
     if schedule == "dense":
-        return crushed
-    if element == "f32":
-        # tf32 is 1:2 sparse: pairs, as staircase and blossom make them.
-        return [*crushed, Permute2to4Pass(strategy="blossom", fragment=16), CompressPass()]
-    return [*crushed, Permute2to4Pass(), CompressPass()]
+        return [ConvertStencilToNmPass(), CrushPass(tile=tile)]
+    return layout_passes(tile, pairs=element == "f32")
 
 
 def _add_edges(module: ir.Module, before: ir.Module, single: LinearSweep, chip: str) -> None:

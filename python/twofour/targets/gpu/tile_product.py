@@ -72,9 +72,7 @@ class TileProduct:
         """Whether the operands of all steps stay in registers."""
         fragment = self.layout.fragment
         words = 2 if self.ops.operands == "f64" else 1
-        elements = 2 if self.layout.itemsize == 2 else 1
-        registers = fragment.a_row.shape[1] // elements * words * self.ops.parts
-        registers += fragment.sparse
+        registers = self.registers * words + fragment.sparse
         offsets = self.layout.steps * fragment.b_row.shape[1]
         return len(self.used) * registers + offsets <= MAX_RESIDENT
 
