@@ -15,8 +15,8 @@ from twofour.targets.gpu.build import compile_gpu
 
 # A weight, and inputs, whose rounding is as bad as it gets.
 WORST = {
-    "f16": (1 + 2.0**-11, np.ones(64)),
-    "bf16": (1 + 2.0**-8, np.ones(64)),
+    "f16": (1 + 2.0**-6 + 2.0**-11, 1 + np.arange(64) / 1024),
+    "bf16": (1 + 2.0**-4 + 2.0**-8, 1 + np.arange(64) / 128),
     "tf32": (1 + 2.0**-11, np.full(64, 1 + 2.0**-11)),
     "f32": (1 + 2.0**-11 + 2.0**-23, np.full(64, 1 + 2.0**-11 + 2.0**-23)),
     "f64": (1 + 2.0**-30 + 2.0**-52, 1 + np.random.default_rng(0).random(64) / 8),

@@ -95,3 +95,10 @@ def test_bundles_have_the_same_bytes_when_built_twice(schedule):
     options = CompileOptions("sm_90", schedule, "f16", fuse_steps=2)
     first, second = (compile_gpu(kernel, options).bundle.to_bytes() for _ in range(2))
     assert first == second
+
+
+@pytest.mark.parametrize("name, used", [("heat1d_ftcs", 9), ("lbm_d2q9_diffusion", 20)])
+def test_parts_of_a_that_are_zero_are_not_multiplied(name, used):
+    kernel = built_in_kernels()[name]
+    counters = explain(kernel, CompileOptions("sm_90", "dense", "f64"))["counters"]
+    assert counters["mma"] == used / 128

@@ -13,6 +13,7 @@ func.func @f(%a: !stencil.field<[0,64]x{kind}>, %b: !stencil.field<[0,64]x{kind}
   %t = stencil.load %a : !stencil.field<[0,64]x{kind}> -> !stencil.temp<?x{kind}>
   %r = stencil.apply(%u = %t : !stencil.temp<?x{kind}>) -> (!stencil.temp<?x{kind}>) {{
     %x = stencil.access %u[0] : !stencil.temp<?x{kind}>
+    %c = arith.constant 0.7 : {kind}
     %y = {op} : {kind}
     stencil.return %y : {kind}
   }}
@@ -26,7 +27,7 @@ FUNCTIONS = {
     "math.asinh %x": np.arcsinh,
     "math.atan %x": np.arctan,
     "math.atanh %x": np.arctanh,
-    "math.atan2 %x, %x": lambda x: np.arctan2(x, x),
+    "math.atan2 %x, %c": lambda x: np.arctan2(x, x.dtype.type(0.7)),
     "math.cbrt %x": np.cbrt,
     "math.cos %x": np.cos,
     "math.cosh %x": np.cosh,
@@ -38,7 +39,7 @@ FUNCTIONS = {
     "math.log10 %x": np.log10,
     "math.log1p %x": np.log1p,
     "math.log2 %x": np.log2,
-    "math.powf %x, %x": lambda x: x**x,
+    "math.powf %x, %c": lambda x: x**0.7,
     "math.sin %x": np.sin,
     "math.sinh %x": np.sinh,
     "math.tan %x": np.tan,
@@ -50,7 +51,12 @@ needs_libdevice = pytest.mark.skipif(
 )
 
 
-SAMPLE = {("math.sin %x", "f64"), ("math.powf %x, %x", "f64"), ("math.exp %x", "f32")}
+SAMPLE = {
+    ("math.sin %x", "f64"),
+    ("math.powf %x, %c", "f64"),
+    ("math.atan2 %x, %c", "f64"),
+    ("math.exp %x", "f32"),
+}
 CASES = [
     pytest.param(op, kind, marks=() if (op, kind) in SAMPLE else (pytest.mark.full,))
     for op in FUNCTIONS
@@ -74,5 +80,5 @@ def test_without_the_library(tmp_path, monkeypatch):
     monkeypatch.setattr(cuda_toolkit, "find_libdevice", lambda: None)
     path = tmp_path / "f.mlir"
     path.write_text(PROGRAM.format(op="math.exp %x", kind="f32"))
-    with pytest.raises(twofour.TwofourError, match=r"f.mlir:6:\d+: error: .*libdevice"):
+    with pytest.raises(twofour.TwofourError, match=r"f.mlir:7:\d+: error: .*libdevice"):
         twofour.compile(path, target="sm_90")

@@ -71,10 +71,11 @@ def test_kernels_are_within_the_bound(kernel, arithmetic, schedule):
         check(kernel, arithmetic, schedule, chip, shape, boundary, steps)
 
 
-@pytest.mark.parametrize("boundary", cases.boundaries(2))
+@pytest.mark.parametrize("boundary", [*cases.boundaries(2), ("zero", "constant(0.75)")])
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_every_boundary(boundary, schedule):
-    kernel = cases.KERNELS["wrf_advection5_2d"]
+@pytest.mark.parametrize("name", ["wrf_advection5_2d", "lbm_d2q9_diffusion"])
+def test_every_boundary(boundary, schedule, name):
+    kernel = cases.KERNELS[name]
     check(kernel, "f16", schedule, "sm_90", (5, 37), boundary, 3)
 
 

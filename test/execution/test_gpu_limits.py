@@ -63,9 +63,19 @@ def test_cells_beyond_the_reach_are_not_multiplied(tmp_path, schedule):
 
 
 @pytest.mark.parametrize("schedule", TENSOR_SCHEDULES)
-def test_a_constant_is_not_scaled_with_tiny_weights(tmp_path, schedule):
-    step = program(tmp_path, schedule, halo=1, weight=1e-35, constant=100.0, dtype="f16")
-    assert (step(np.ones((19, 19), np.float16))[1:-1, 1:-1] == 100).all()
+@pytest.mark.parametrize("weight, u, expected", [(1e-35, 1.0, 100), (2.0**17, 2.0**-14, 116)])
+def test_a_constant_is_not_scaled_with_the_weights(tmp_path, schedule, weight, u, expected):
+    step = program(tmp_path, schedule, halo=1, weight=weight, constant=100.0, dtype="f16")
+    assert (step(np.full((19, 19), u, np.float16))[1:-1, 1:-1] == expected).all()
+
+
+@pytest.mark.parametrize("schedule", TENSOR_SCHEDULES)
+@pytest.mark.parametrize(
+    "weight, u", [(2.0**-20 * (1 + 2.0**-5), 2.0**14), (1.5 * 2.0**16, 2.0**-10)]
+)
+def test_weights_beyond_f16_keep_their_digits(schedule, weight, u):
+    step = twofour.stencil({(0,): weight}, dtype="f16", target="sim:sm_80", schedule=schedule)
+    assert (step(np.full(9, u, np.float16)) == weight * u).all()
 
 
 @pytest.mark.parametrize("schedule", TENSOR_SCHEDULES)
@@ -79,4 +89,8 @@ def test_the_largest_weights_stay_finite(schedule, dtype):
         result = result.view(np.float32)
     else:
         result = step(u)
-    np.testing.assert_allclose(result, largest * 2.0**-100, rtol=2.0**-7)
+    np.testing.assert_allclose(
+        result,
+        largest * 2.0**-100,
+        rtol={"bf16": 2.0**-7, "tf32": 2.0**-10, "f32": 2.0**-20}[dtype],
+    )

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tiles, blocks and stages that the search would not choose give the same right results."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -37,7 +39,8 @@ def test_tilings_give_right_results(name, arithmetic, schedule, tiling, shape):
     boundary = ("periodic",) * kernel.rank
     storage = "f32" if arithmetic == "tf32" else arithmetic
     options = CompileOptions("sim:sm_90", schedule, arithmetic)
-    bundle = compile_gpu(kernel, options, tiling=tiling).bundle
+    compiled = compile_gpu(kernel, options, tiling=tiling)
+    bundle = compiled.bundle
     values = cases.random_values(5, shape, storage)
     got = from_bundle(bundle, "sim:sm_90")(cases.stored(values, storage), 2, boundary=boundary)
     states = reference.run(values, kernel.offsets, kernel.weights, boundary, 2)
@@ -47,6 +50,12 @@ def test_tilings_give_right_results(name, arithmetic, schedule, tiling, shape):
     (spec,) = bundle.kernels.values()
     if tiling.block is not None:
         assert np.prod(spec.tile) == np.prod(tiling.block)
+    if tiling.tile is not None and schedule == "sparse":
+        assert compiled.layouts[0].tile == tiling.tile
+    if tiling.tile is not None:
+        assert f"tile={','.join(map(str, tiling.tile))}" in bundle.manifest["pipeline"]
+    if tiling.stages is not None:
+        assert re.search(rf"cp\.async\.wait_group \t?{tiling.stages - 1};", bundle.ptx)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +74,14 @@ def test_tilings_that_do_not_fit_are_refused(tiling, message):
         compile_gpu(cases.KERNELS["heat2d_ftcs"], options, tiling=tiling)
 
 
-def test_auto_gives_way_to_plain_threads_for_what_cannot_be_taken_only():
+@pytest.mark.parametrize(
+    "tiling, message",
+    [
+        (Tiling(tile=(4,)), "expected a tile of 2 positive extents"),
+        (Tiling(block=(16, 100)), "expected a block of multiples of"),
+    ],
+)
+def test_auto_gives_way_to_plain_threads_for_what_cannot_be_taken_only(tiling, message):
     options = CompileOptions("sim:sm_90", "auto", "f16")
-    with pytest.raises(TwofourError, match="expected a tile of 2 positive extents"):
-        compile_gpu(cases.KERNELS["heat2d_ftcs"], options, tiling=Tiling(tile=(4,)))
+    with pytest.raises(TwofourError, match=message):
+        compile_gpu(cases.KERNELS["heat2d_ftcs"], options, tiling=tiling)

@@ -50,7 +50,17 @@ def lay_out(name, kind):
 
 
 @pytest.mark.parametrize("kind", FRAGMENTS)
-@pytest.mark.parametrize("name", [*TABLE_2, "acoustic_iso3d_o16", "curlcurl_diag3d", "log9x9"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *TABLE_2,
+        "acoustic_iso3d_o16",
+        "curlcurl_diag3d",
+        "log9x9",
+        "advect1d_beam_warming",
+        "wrf_advection5_2d",
+    ],
+)
 def test_a_block_computes_its_stencil_and_fits(name, kind):
     kernel, layout, _ = lay_out(name, kind)
     operator, rank = layout.operator, len(layout.tile)
@@ -60,7 +70,9 @@ def test_a_block_computes_its_stencil_and_fits(name, kind):
     )
     offsets = [(0, *o) if layout.folded else o for o in kernel.offsets]
     assert check(outputs, offsets, kernel.weights) is None
-    assert not operator.matrix[layout.outputs :].any()
+    assert (layout.reach_lo[-kernel.rank :], layout.reach_hi[-kernel.rank :]) == reach(
+        kernel.offsets
+    )
     for step in range(layout.steps):
         for block in range(layout.row_blocks):
             layout.fragment.operands(layout.block(block, step))  # raises for a group too full
@@ -77,6 +89,8 @@ def test_a_block_computes_its_stencil_and_fits(name, kind):
     reads = layout.input_offsets()
     assert reads.min() >= 0
     assert reads.max() + last @ strides < layout.input_elements
+    first = np.array([*layout.reach_lo[:-1], layout.lead])
+    assert (reads == (operator.input_offsets + first) @ strides).all()
 
 
 @pytest.mark.parametrize("name", TABLE_2)
@@ -96,7 +110,7 @@ def test_a_given_tile_and_stages_are_kept():
     assert layout.tile == (8, 64) and layout.stages == 1
 
 
-@pytest.mark.parametrize("tile", [(8, 60), (3, 64), (4, 16), (8,), (-8, -64)])
+@pytest.mark.parametrize("tile", [(16, 72), (3, 64), (4, 16), (12, 16), (64,), (-8, -64)])
 def test_a_tile_that_does_not_fit_is_refused(tile):
     kernel, _, _ = lay_out("heat2d_ftcs", "f16")
     operator = crush(kernel.offsets, kernel.weights, (4, 4))
@@ -126,9 +140,22 @@ def test_column_order_keeps_groups_together(fragment, fragments):
 
 
 def test_column_order_finds_loads_without_conflicts():
-    # Columns of two kinds that must not meet: a load of four has to take one kind only.
-    kind = np.arange(32) // 2 % 2
+    # Columns of four kinds that must not meet: a load of four has to take one kind only.
+    kind = np.arange(32) // 4 % 2 + 2 * (np.arange(32) % 2)
     free = kind[:, None] == kind[None, :]
     order = order_columns(32, SPARSE_16, free)
     lanes = np.array(order)[SPARSE_16.b_row[:4]]
     assert all(free[np.ix_(load, load)].all() for load in lanes.T)
+
+
+@pytest.mark.parametrize("fragment", [SPARSE_16, DENSE_64])
+def test_rows_and_columns_that_fill_no_fragment_are_zeros(fragment):
+    kernel = built_in_kernels()["heat2d_ftcs"]
+    operator = crush(kernel.offsets, kernel.weights, (3, 4))
+    if fragment.sparse:
+        operator = apply_permutation(operator, permute_2to4(operator, "blossom"))
+    layout = lay_out_block(operator, fragment, 2, reach(kernel.offsets))
+    matrix = layout.operator.matrix
+    assert layout.outputs == 12 and len(matrix) == 16
+    assert not matrix[12:].any()
+    assert matrix.sum() == pytest.approx(operator.matrix.sum())

@@ -70,7 +70,7 @@ def test_text_names_the_sources_of_figures(capsys):
 @pytest.mark.parametrize(
     "weights, reason",
     [
-        ({(0,): 1.0, (1,): 2.0**-40}, "weights within a factor of 2^28"),
+        ({(0,): 1.0, (1,): 2.0**-29}, "weights within a factor of 2^28"),
         ({(200000, 0): 1.0, (0, 0): 1.0}, "bytes of shared memory"),
     ],
 )

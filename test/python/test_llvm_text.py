@@ -29,6 +29,12 @@ from twofour.targets.llvm_text import adapt
         ("store double +nan(0x1), ptr %0", "store double 0x7FF8000000000001, ptr %0"),
         ("store double +snan(0x1), ptr %0", "store double 0x7FF0000000000001, ptr %0"),
         ("%4 = fmul float %2, f0x38800000", "%4 = fmul float %2, 0x3F10000000000000"),
+        ("store bfloat -inf, ptr %0", "store bfloat 0xRFF80, ptr %0"),
+        ("store half +nan(0x1), ptr %0", "store half 0xH7E01, ptr %0"),
+        ("store half +qnan, ptr %0", "store half 0xH7E00, ptr %0"),
+        ("store bfloat +qnan, ptr %0", "store bfloat 0xR7FC0, ptr %0"),
+        ("store float -qnan, ptr %0", "store float 0xFFF8000000000000, ptr %0"),
+        ("%1 = fadd double %float, 0.1", "%1 = fadd double %float, 0x3FB999999999999A"),
         ("store bfloat f0x3DCD, ptr %0", "store bfloat 0xR3DCD, ptr %0"),
         ('source_filename = "float 1.5"', 'source_filename = "float 1.5"'),
         ("%x = add i32 %y.1.5, 3", "%x = add i32 %y.1.5, 3"),
@@ -56,10 +62,10 @@ def test_constants_survive_both_printers(kind):
     words = (
         rng.integers(0, 2**bits, 200, np.uint64, endpoint=False).tolist()
         if bits < 64
-        else [int(x) for x in rng.integers(0, 2**63, 200, np.uint64)]
+        else [int(x) for x in rng.integers(0, 2**64, 200, np.uint64)]
     )
     values = np.array(words, f"u{bits // 8}").view(f"f{bits // 8}")
-    values = [v for v in values.tolist() if np.isfinite(v)]
+    values = [0.5, -0.1875, *(v for v in values.tolist() if np.isfinite(v))]
     stores = "".join(
         f"  %{i} = llvm.mlir.constant({v!r} : {kind}) : {kind}\n"
         f"  llvm.store volatile %{i}, %p : {kind}, !llvm.ptr\n"

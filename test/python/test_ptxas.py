@@ -10,7 +10,7 @@ REPORT = """ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function 'first' for 'sm_90'
 ptxas info    : Function properties for first
     8 bytes stack frame, 4 bytes spill stores, 12 bytes spill loads
-ptxas info    : Used 72 registers, used 1 barriers, 8 bytes cumulative stack size
+ptxas info    : Used 72 registers, used 1 barriers, 16 bytes cumulative stack size
 ptxas info    : Compiling entry function 'second' for 'sm_90'
 ptxas info    : Function properties for second
     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
@@ -33,11 +33,15 @@ def test_the_report_names_every_kernel():
 
 
 def test_machine_code_and_warnings(tmp_path, monkeypatch):
-    script = f"cat >&2 <<'X'\n{REPORT}\nptxas warning : Advisory: use something else\nX\n"
-    install(tmp_path, monkeypatch, script + 'for last; do :; done; printf code > "$last"')
+    said = "ptxas warning : use something else\nptxas info : Advisory: or that"
+    script = f"cat >&2 <<'X'\n{REPORT}\n{said}\nX\n"
+    install(tmp_path, monkeypatch, script + 'for last; do :; done; printf "%s" "$1" > "$last"')
     found = ptx.assemble("text", "sm_90")
-    assert found.cubin == b"code" and found.resources["first"].registers == 72
-    assert found.warnings == ("ptxas warning : Advisory: use something else",)
+    assert found.cubin == b"-arch=sm_90" and found.resources["first"].registers == 72
+    assert found.warnings == (
+        "ptxas warning : use something else",
+        "ptxas info : Advisory: or that",
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,5 +72,9 @@ def test_without_ptxas(tmp_path, monkeypatch):
     tool = tmp_path / "bin" / "ptxas"
     tool.write_text("#!/bin/sh\n")
     tool.chmod(0o755)
-    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    for name in ("CUDA_HOME", "CUDA_PATH"):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, str(tmp_path))
+            assert cuda_toolkit.find_ptxas() == str(tool)
+    monkeypatch.setattr(cuda_toolkit, "DEFAULT_HOME", str(tmp_path))
     assert cuda_toolkit.find_ptxas() == str(tool)

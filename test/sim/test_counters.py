@@ -71,6 +71,9 @@ def shared_run(address: str, access: str, threads: int = 32) -> sim.Counters:
     fill += "add.u32 %r8, %r8, %r5; st.shared.u32 [%r8], %r7; add.u32 %r7, %r7, %r2;"
     fill += "setp.lt.u32 %p0, %r7, 2048; @%p0 bra FILL; bar.sync 0;"
     run = Run(f"{fill}\n{address}\n{access}\n", threads, shared=8192)
+    lines = run.counters.lines.values()
+    assert run.counters.shared_wavefronts == sum(line.wavefronts for line in lines)
+    assert run.counters.shared_conflicts == sum(line.conflicts for line in lines)
     last = max(n for n, line in run.counters.lines.items() if line.wavefronts)
     return run.counters.lines[last]
 
