@@ -110,6 +110,13 @@ def test_wavefronts_of_loads(stride, kind, wavefronts, conflicts):
     assert (line.executions, line.wavefronts, line.conflicts) == (1, wavefronts, conflicts)
 
 
+@pytest.mark.parametrize("stride, wavefronts", [(4, 1), (8, 2), (128, 32)])
+def test_wavefronts_of_lanes_below_the_first(stride, wavefronts):
+    address = f"mad.lo.s32 %r6, %r0, -{stride}, %r5; add.u32 %r6, %r6, {31 * stride};"
+    line = shared_run(address, "ld.shared.u32 %r9, [%r6];")
+    assert (line.executions, line.wavefronts) == (1, wavefronts)
+
+
 def test_wavefronts_of_stores_and_of_parts_of_a_warp():
     # Lanes 0, 8, 16 and 24 are in different quarters.
     line = shared_run(

@@ -135,7 +135,8 @@ class AccessCounter:
         """
         if active is not None:
             return int(self._count(addresses, active).sum())
-        relative = addresses - (addresses[:, :1] & -modulus)
+        # From the lowest one, since an address below 0 is that of an inactive lane.
+        relative = addresses - (addresses.min(axis=1, keepdims=True) & -modulus)
         if self._pattern is not None and (relative == self._pattern).all():
             return self._result * len(relative)
         first = relative[0]
