@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The time of a launch from its costs.
+
+SparStencil's model (section 3.3, equations 6 to 8) takes the longer of T_compute, from the number
+of matrix instructions, and T_memory, the longer of global and shared memory. Here there are more
+resources: DRAM, the second-level cache, wavefronts of the first level and shared memory, matrix
+instructions, scalar arithmetic, instruction issue, and the latency of DRAM by Little's law. None
+but DRAM may be busier than BUSY_LIMIT of what it can reach: a launch that needs more is slower than
+DRAM allows. The maximum is taken wave by wave, so that a last wave that is not full costs time.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+
+from twofour.cost.chips import GpuModel
+from twofour.cost.costs import Costs
+from twofour.errors import TwofourError
+
+BUSY_LIMIT = 0.7
+WAVEFRONT_BYTES = 128
+# Shared by all multiprocessors: idle ones leave their part to the others.
+SHARED_BY_ALL = ("dram", "l2")
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """How fast a launch will be: predicted, never measured.
+
+    `seconds_per_point` and `gstencil_per_s` (1e9 points a second) count true time steps.
+    `fraction_of_copy` is the rate over that of a copy of the output, a launch that is limited by
+    DRAM alone; fused steps may exceed 1. `limited_by` is what takes most of the time: "dram",
+    "l2", "l1", "mma", "fma", "issue", "latency" or "launch". `busy` holds for each of them the part
+    in use at the predicted rate: of the published peak, for "latency" of the bytes in flight that
+    the resident
+    warps offer, for "launch" of the time.
+    """
+
+    seconds_per_point: float
+    gstencil_per_s: float
+    fraction_of_copy: float
+    limited_by: str
+    busy: Mapping[str, float]
+
+
+def predict(gpu: GpuModel, costs: Costs, points: int) -> Prediction:
+    """The time of a launch whose output has `points` points.
+
+    Raises TwofourError for matrix instructions or types that the chip has no rate for.
+    """
+    at_peak = _seconds_at_peak(gpu, costs)
+    limits = dict.fromkeys(at_peak, BUSY_LIMIT)
+    limits["dram"] = gpu.copy_fraction
+    limits["mma"] = min(BUSY_LIMIT, gpu.mma_sync_fraction)
+    points_per_block = points / costs.blocks
+    # Little's law: what a block reads and writes passes through the bytes that it keeps in flight.
+    block_in_flight = costs.bytes_in_flight * costs.resident_warps / costs.resident_blocks
+    latency = points_per_block * costs.dram_bytes / block_in_flight * gpu.dram_latency_s
+
+    def wave(blocks: int) -> tuple[float, str]:
+        """Seconds of a wave, and what they are limited by."""
+        busiest = ceil(blocks / gpu.multiprocessors) * gpu.multiprocessors
+        seconds = {
+            resource: points_per_block
+            * (blocks if resource in SHARED_BY_ALL else busiest)
+            * needed
+            / limits[resource]
+            for resource, needed in at_peak.items()
+        }
+        seconds["latency"] = latency
+        resource = max(seconds, key=seconds.__getitem__)
+        return seconds[resource], resource
+
+    whole_wave = costs.resident_blocks * gpu.multiprocessors
+    waves, rest = divmod(costs.blocks, whole_wave)
+    shares = {"launch": gpu.launch_seconds}
+    for count, blocks in ((waves, whole_wave), (1, rest)):
+        if count and blocks:
+            seconds, resource = wave(blocks)
+            shares[resource] = shares.get(resource, 0.0) + count * seconds
+    total = sum(shares.values())
+
+    busy = {resource: points * needed / total for resource, needed in at_peak.items()}
+    busy["latency"] = costs.blocks / whole_wave * latency / total
+    busy["launch"] = gpu.launch_seconds / total
+    rate = points * costs.steps / total
+    copied = 2 * costs.store_bytes * points
+    copy = copied / (gpu.dram_bytes_per_s * gpu.copy_fraction) + gpu.launch_seconds
+    return Prediction(
+        seconds_per_point=1 / rate,
+        gstencil_per_s=rate / 1e9,
+        fraction_of_copy=rate * copy / points,
+        limited_by=max(shares, key=shares.__getitem__),
+        busy=busy,
+    )
+
+
+def _seconds_at_peak(gpu: GpuModel, costs: Costs) -> dict[str, float]:
+    """Seconds a point that each resource of the whole chip needs at its published peak."""
+    clocks = gpu.clock_hz * gpu.multiprocessors
+    mma_clocks = sum(
+        count * kind.macs / _rate(gpu.mma_macs_per_clock, kind.operand) / (2 if kind.sparse else 1)
+        for kind, count in costs.mma.items()
+    )
+    fma_clocks = sum(count / _rate(gpu.fma_per_clock, kind) for kind, count in costs.fma.items())
+    return {
+        "dram": costs.dram_bytes / gpu.dram_bytes_per_s,
+        "l2": costs.l2_bytes / (gpu.l2_bytes_per_clock * gpu.clock_hz),
+        "l1": costs.l1_wavefronts * WAVEFRONT_BYTES / gpu.l1_bytes_per_clock / clocks,
+        "mma": mma_clocks / clocks,
+        "fma": fma_clocks / clocks,
+        "issue": costs.instructions / gpu.issue_per_clock / clocks,
+    }
+
+
+def _rate(rates: Mapping[str, int], kind: str) -> int:
+    if kind not in rates:
+        raise TwofourError(f"expected a type of {', '.join(rates)}, got {kind!r}")
+    return rates[kind]

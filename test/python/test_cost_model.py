@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Predictions against numbers worked out by hand, on a chip of round numbers, and the chips."""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twofour.cost import GPUS, Costs, GpuModel, Mma, find, predict
+from twofour.errors import TwofourError
+from twofour.sim import chips
+
+# Peaks of the chip: 1e12 bytes/s of DRAM and of the second level, 10e9 wavefronts/s, 40e9
+# instructions/s, 10e12 multiply-adds/s of matrices and 1e12 (f32) or 0.1e12 (f64) of scalars.
+CHIP = GpuModel(
+    name="round",
+    architecture="sm_90",
+    multiprocessors=10,
+    clock_hz=1e9,
+    dram_bytes_per_s=1e12,
+    copy_fraction=0.8,
+    dram_latency_s=500e-9,
+    l2_bytes=1 << 20,
+    l2_bytes_per_clock=1000,
+    mma_macs_per_clock={"f16": 1000, "f64": 100},
+    fma_per_clock={"f32": 100, "f64": 10},
+    mma_sync_fraction=0.5,
+    launch_seconds=0.0,
+)
+# A copy of 2-byte points and next to nothing else, in one whole wave of 10 x 10 blocks.
+COPY = Costs(
+    instructions=1e-3,
+    l1_wavefronts=1e-3,
+    l2_bytes=1e-3,
+    dram_bytes=4.0,
+    store_bytes=2.0,
+    bytes_in_flight=1e6,
+    resident_warps=20,
+    resident_blocks=10,
+    blocks=100,
+)
+POINTS = 1_000_000
+DENSE = Mma("f16", False, 16, 8, 16)
+SPARSE = Mma("f16", True, 16, 8, 32)
+
+
+@pytest.mark.parametrize(
+    ("change", "limit", "gstencil_per_s", "busy"),
+    [
+        # 0.8e12 / 4
+        ({}, "dram", 200.0, 0.8),
+        # 0.8e12 / 5
+        ({"dram_bytes": 5.0}, "dram", 160.0, 0.8),
+        # 0.7 x 1e12 / 7
+        ({"l2_bytes": 7.0}, "l2", 100.0, 0.7),
+        # 0.7 x 10e9 / 0.5
+        ({"l1_wavefronts": 0.5}, "l1", 14.0, 0.7),
+        # 0.7 x 40e9 / 0.28
+        ({"instructions": 0.28}, "issue", 100.0, 0.7),
+        # 0.5 x 10e12 / (0.5 x 2048)
+        ({"mma": {DENSE: 0.5}}, "mma", 4.8828125, 0.5),
+        # Twice the multiply-adds at twice the rate.
+        ({"mma": {SPARSE: 0.5}}, "mma", 4.8828125, 0.5),
+        # The same and, for f64, 8 x 8 x 4 at a tenth of the rate: 1024 + 10 x 256
+        ({"mma": {SPARSE: 0.5, Mma("f64", False, 8, 8, 4): 1.0}}, "mma", 5000 / 3584, 0.5),
+        # 0.7 x 1e12 / (10 + 10 x 4)
+        ({"fma": {"f32": 10.0, "f64": 4.0}}, "fma", 14.0, 0.7),
+        # 10 x 20 warps x 100 bytes / 500 ns / 4
+        ({"bytes_in_flight": 100.0}, "latency", 10.0, 1.0),
+        ({"bytes_in_flight": 100.0, "resident_warps": 10}, "latency", 5.0, 1.0),
+    ],
+)
+def test_what_limits_a_launch(change, limit, gstencil_per_s, busy):
+    prediction = predict(CHIP, replace(COPY, **change), POINTS)
+    assert prediction.limited_by == limit
+    assert prediction.gstencil_per_s == pytest.approx(gstencil_per_s)
+    assert prediction.seconds_per_point == pytest.approx(1e-9 / gstencil_per_s)
+    assert prediction.fraction_of_copy == pytest.approx(gstencil_per_s / 200)
+    assert prediction.busy[limit] == pytest.approx(busy)
+    assert max(prediction.busy.values()) <= 1 + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("budget", "limit"),
+    [
+        # What a point may cost at 200e9 points/s, with the resource busy to 70 %.
+        ({"instructions": 0.14}, "issue"),
+        ({"l1_wavefronts": 0.035}, "l1"),
+        ({"l2_bytes": 3.5}, "l2"),
+        ({"fma": {"f32": 3.5}}, "fma"),
+        ({"mma": {DENSE: 25 / 2048}}, "mma"),
+    ],
+)
+def test_the_copy_bound_needs_all_else_below_70_percent(budget, limit):
+    def scaled(factor):
+        ((name, value),) = budget.items()
+        if isinstance(value, dict):
+            value = {kind: factor * count for kind, count in value.items()}
+        else:
+            value = factor * value
+        return predict(CHIP, replace(COPY, **{name: value}), POINTS)
+
+    within = scaled(0.99)
+    assert within.limited_by == "dram" and within.fraction_of_copy == pytest.approx(1)
+    beyond = scaled(1.25)
+    assert beyond.limited_by == limit and beyond.fraction_of_copy == pytest.approx(0.8)
+
+
+def test_the_copy_bound_needs_enough_bytes_in_flight():
+    # Little's law: 0.8e12 bytes/s x 500 ns = 400 000 bytes, 2000 for each of 200 warps.
+    enough = predict(CHIP, replace(COPY, bytes_in_flight=2020.0), POINTS)
+    assert enough.limited_by == "dram" and enough.fraction_of_copy == pytest.approx(1)
+    assert enough.busy["latency"] == pytest.approx(2000 / 2020)
+    fewer = predict(CHIP, replace(COPY, bytes_in_flight=1000.0), POINTS)
+    assert fewer.limited_by == "latency" and fewer.fraction_of_copy == pytest.approx(0.5)
+
+
+def test_fused_steps_count_as_true_steps():
+    prediction = predict(CHIP, replace(COPY, steps=3), POINTS)
+    assert prediction.gstencil_per_s == pytest.approx(600)
+    assert prediction.seconds_per_point == pytest.approx(1e-9 / 600)
+    assert prediction.fraction_of_copy == pytest.approx(3)
+    assert prediction.busy["dram"] == pytest.approx(0.8)
+
+
+def test_a_launch_costs_time():
+    # The points take 5 us.
+    prediction = predict(replace(CHIP, launch_seconds=15e-6), COPY, POINTS)
+    assert prediction.gstencil_per_s == pytest.approx(50)
+    assert prediction.limited_by == "launch"
+    assert prediction.busy["launch"] == pytest.approx(0.75)
+    assert prediction.busy["dram"] == pytest.approx(0.2)
+    assert predict(replace(CHIP, launch_seconds=4e-6), COPY, POINTS).limited_by == "dram"
+
+
+@pytest.mark.parametrize(
+    ("change", "microseconds"),
+    [
+        # Blocks of 10 000 points wait 10 000 x 4 bytes / 200 bytes x 500 ns = 100 us.
+        ({"bytes_in_flight": 100.0, "blocks": 100}, 100),
+        ({"bytes_in_flight": 100.0, "blocks": 101}, 200),
+        ({"bytes_in_flight": 100.0, "blocks": 150}, 200),
+        ({"bytes_in_flight": 100.0, "blocks": 200}, 200),
+        ({"bytes_in_flight": 100.0, "blocks": 1}, 100),
+        # They wait 4 us; DRAM takes 5 us for a wave and 2.5 us for half a wave.
+        ({"bytes_in_flight": 2500.0, "blocks": 150}, 5 + 4),
+        ({"bytes_in_flight": 2500.0, "blocks": 350}, 15 + 4),
+        # DRAM and the second level serve any number of blocks at their whole rate.
+        ({"blocks": 150}, 7.5),
+        ({"blocks": 5}, 0.25),
+        ({"l2_bytes": 7.0, "blocks": 5}, 0.5),
+        # A multiprocessor takes 10 000 x 0.28 / (0.7 x 4) ns = 1 us for a block.
+        ({"instructions": 0.28, "blocks": 100}, 10),
+        ({"instructions": 0.28, "blocks": 5}, 1),
+        ({"instructions": 0.28, "blocks": 10}, 1),
+        ({"instructions": 0.28, "blocks": 11}, 2),
+        ({"instructions": 0.28, "blocks": 121}, 13),
+    ],
+)
+def test_waves_that_are_not_full(change, microseconds):
+    costs = replace(COPY, **change)
+    points = 10_000 * costs.blocks
+    seconds = predict(CHIP, costs, points).seconds_per_point * points
+    assert seconds == pytest.approx(microseconds * 1e-6)
+
+
+def test_waves_that_are_not_full_leave_bytes_in_flight_unused():
+    costs = replace(COPY, bytes_in_flight=100.0, blocks=150)
+    prediction = predict(CHIP, costs, 1_500_000)
+    assert prediction.limited_by == "latency"
+    assert prediction.busy["latency"] == pytest.approx(0.75)
+
+
+def amounts(most):
+    return st.floats(1e-3, most)
+
+
+@st.composite
+def any_costs(draw):
+    resident = draw(st.integers(1, 32))
+    return Costs(
+        instructions=draw(amounts(2)),
+        l1_wavefronts=draw(amounts(1)),
+        l2_bytes=draw(amounts(40)),
+        dram_bytes=draw(amounts(20)),
+        store_bytes=draw(st.sampled_from([2.0, 4.0, 8.0])),
+        bytes_in_flight=draw(st.floats(16, 8192)),
+        resident_warps=resident * draw(st.integers(1, 8)),
+        resident_blocks=resident,
+        blocks=draw(st.integers(1, 20_000)),
+        steps=draw(st.integers(1, 4)),
+        mma={SPARSE: draw(amounts(0.2))},
+        fma={"f32": draw(amounts(60)), "f64": draw(amounts(10))},
+    )
+
+
+AMOUNTS = ["instructions", "l1_wavefronts", "l2_bytes", "dram_bytes", "mma", "fma"]
+
+
+@given(st.sampled_from(list(GPUS.values())), any_costs(), st.data())
+def test_more_of_a_cost_is_never_faster(gpu, costs, data):
+    points = data.draw(st.integers(1, 1 << 30))
+    name = data.draw(st.sampled_from([*AMOUNTS, "bytes_in_flight", "resident_warps"]))
+    factor = data.draw(st.floats(1, 8))
+    value = getattr(costs, name)
+    if isinstance(value, dict):
+        worse = {kind: factor * count for kind, count in value.items()}
+    elif name in AMOUNTS:
+        worse = factor * value
+    elif name == "resident_warps":
+        worse = data.draw(st.integers(1, value))
+    else:
+        worse = value / factor
+    before = predict(gpu, costs, points)
+    after = predict(gpu, replace(costs, **{name: worse}), points)
+    assert after.seconds_per_point >= before.seconds_per_point * (1 - 1e-12)
+    assert after.fraction_of_copy <= before.fraction_of_copy * (1 + 1e-12)
+
+
+@given(st.sampled_from(list(GPUS.values())), any_costs(), st.integers(1, 1 << 30))
+def test_no_resource_is_busier_than_it_may_be(gpu, costs, points):
+    prediction = predict(gpu, costs, points)
+    limits = dict.fromkeys(["l2", "l1", "fma", "issue"], 0.7)
+    limits |= {"dram": gpu.copy_fraction, "mma": min(0.7, gpu.mma_sync_fraction)}
+    limits |= {"latency": 1.0, "launch": 1.0}
+    assert prediction.busy.keys() == limits.keys()
+    for resource, limit in limits.items():
+        assert 0 <= prediction.busy[resource] <= limit * (1 + 1e-12)
+    assert prediction.limited_by in limits
+    # A launch takes its DRAM traffic at the rate of a copy, or longer; a copy is a launch too.
+    copies = costs.steps * max(1, 2 * costs.store_bytes / costs.dram_bytes)
+    assert prediction.fraction_of_copy <= copies * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "copies"), [("A100", 389), ("H100", 838), ("H200", 1200), ("RTX4090", 252)]
+)
+def test_peak_bandwidth_in_points_of_f16(name, copies):
+    gpu = replace(find(name), copy_fraction=1.0, launch_seconds=0.0)
+    costs = replace(COPY, blocks=10 * gpu.multiprocessors)
+    prediction = predict(gpu, costs, 1 << 28)
+    assert prediction.limited_by == "dram"
+    assert prediction.gstencil_per_s == pytest.approx(copies, rel=2e-3)
+
+
+# As published, dense, with f32 sums. NVIDIA gives Hopper's peaks of f64 and of scalars for a boost
+# clock of 1.98 GHz, those of the other matrix instructions for 1.83 GHz.
+FAST = 1.98e9
+PUBLISHED_TFLOPS = [
+    ("A100", "mma", None, {"f16": 312, "bf16": 312, "tf32": 156, "f64": 19.5}),
+    ("A100", "fma", None, {"f16": 78, "f32": 19.5, "f64": 9.7}),
+    ("H100", "mma", None, {"f16": 989.4, "bf16": 989.4, "tf32": 494.7}),
+    ("H100", "mma", FAST, {"f64": 66.9}),
+    ("H100", "fma", FAST, {"f16": 133.8, "f32": 66.9, "f64": 33.5}),
+    ("H200", "mma", None, {"f16": 989.5, "bf16": 989.5, "tf32": 494.5}),
+    ("H200", "mma", FAST, {"f64": 67}),
+    ("H200", "fma", FAST, {"f32": 67}),
+    ("RTX4090", "mma", None, {"f16": 165.2, "bf16": 165.2, "tf32": 82.6}),
+    ("RTX4090", "fma", None, {"f16": 82.6, "f32": 82.6, "f64": 1.29}),
+]
+
+
+@pytest.mark.parametrize(("name", "unit", "clock_hz", "published"), PUBLISHED_TFLOPS)
+def test_rates_give_the_published_tflops(name, unit, clock_hz, published):
+    gpu = GPUS[name]
+    rates = {"mma": gpu.mma_macs_per_clock, "fma": gpu.fma_per_clock}[unit]
+    clocks = gpu.multiprocessors * (clock_hz or gpu.clock_hz)
+    got = {kind: 2e-12 * clocks * rates[kind] for kind in published}
+    assert got == pytest.approx(published, rel=5e-3)
+
+
+def test_finding_a_chip():
+    assert find("H200") is find("h200") is GPUS["H200"]
+    with pytest.raises(TwofourError) as raised:
+        find("V100")
+    assert raised.value.message == "expected a chip of A100, H100, H200, RTX4090, got 'V100'"
+    for gpu in GPUS.values():
+        assert chips.find(gpu.architecture).name == gpu.architecture
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"mma": {Mma("s8", False, 16, 8, 32): 1}}, "expected a type of f16, f64, got 's8'"),
+        ({"fma": {"f16": 1}}, "expected a type of f32, f64, got 'f16'"),
+    ],
+)
+def test_types_without_a_rate(change, message):
+    with pytest.raises(TwofourError) as raised:
+        predict(CHIP, replace(COPY, **change), POINTS)
+    assert raised.value.message == message
+
+
+def test_the_model_needs_no_compiler():
+    code = "import sys, twofour.cost; print(*{name.partition('.')[0] for name in sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert not {"mlir", "torch_mlir", "llvmlite", "xdsl"} & set(done.stdout.split())
