@@ -30,7 +30,7 @@ from twofour.dialects.stencil.transforms.infer_bounds import InferBoundsPass
 from twofour.dialects.stencil.transforms.to_nm import ConvertStencilToNmPass
 from twofour.dialects.stencil.traversal import functions, nested_ops
 from twofour.errors import SourceLocation, TwofourError
-from twofour.frontend.source import parse_module, read_text
+from twofour.frontend.source import ProgramText, parse_module
 from twofour.frontend.weights import kernel_module
 from twofour.kernels import Kernel
 from twofour.layout.search import mma_per_128_outputs
@@ -40,6 +40,9 @@ from twofour.options import CompileOptions
 from twofour.passes import ModulePass
 from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
 from twofour.program import Program, describe, select_function
+
+# What is compiled: a kernel, the path of a file (`-`: standard input), or what was read from it.
+Source = str | Kernel | ProgramText
 
 
 @dataclass(frozen=True)
@@ -131,7 +134,7 @@ class Analysis:
         self.passes += passes
 
 
-def load_program(source: str | Kernel, options: CompileOptions) -> tuple[ir.Module, str]:
+def load_program(source: Source, options: CompileOptions) -> tuple[ir.Module, str]:
     """The module of a file or a kernel, in a context of its own, and the name to report it by."""
     context = make_context()
     with context, ir.Location.unknown():
@@ -142,7 +145,8 @@ def load_program(source: str | Kernel, options: CompileOptions) -> tuple[ir.Modu
                 )
             module = kernel_module(source, options.storage or "f32", options.fuse_steps)
             return module, source.name
-        return parse_module(read_text(source), source), source
+        program = ProgramText.of(source)
+        return parse_module(program.text, program.name), program.name
 
 
 def front_passes(options: CompileOptions, convert: bool) -> list[ModulePass]:

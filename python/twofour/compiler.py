@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from twofour.analysis import (
     Analysis,
+    Source,
     SparseLayout,
     analyse,
     lay_out,
@@ -57,7 +58,7 @@ def lowering_passes(module: ir.Module) -> list[ModulePass]:
 
 
 def compile_cpu(
-    source: str | Kernel, options: CompileOptions, *, report_layouts: bool = False
+    source: Source, options: CompileOptions, *, report_layouts: bool = False
 ) -> CompiledCpu:
     """Compile a file or kernel for the CPU, down to upstream dialects.
 

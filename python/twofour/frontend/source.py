@@ -3,6 +3,7 @@
 
 import re
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from twofour.diagnostics import errors_of
@@ -57,6 +58,22 @@ def check_text(text: str, filename: str) -> None:
             column = match.start() - text.rfind("\n", 0, match.start())
             message = f"expected {expected}, got more"
             raise ParseFailure([TwofourError(message, SourceLocation(filename, line, column))])
+
+
+@dataclass(frozen=True)
+class ProgramText:
+    """The text of a program that was read, and the name of its file to report it by.
+
+    Who compiles a program more than once reads it once: standard input has no second time.
+    """
+
+    name: str
+    text: str
+
+    @classmethod
+    def of(cls, source: "str | ProgramText") -> "ProgramText":
+        """What was read already, or the text of a file; raises TwofourError as `read_text` does."""
+        return source if isinstance(source, ProgramText) else cls(source, read_text(source))
 
 
 def read_text(filename: str) -> str:

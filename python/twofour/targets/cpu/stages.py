@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the compiler for the CPU has after each of its stages."""
 
-from twofour.analysis import analyse, layout_passes, load_program
+from twofour.analysis import Source, analyse, layout_passes, load_program
 from twofour.compiler import chosen_schedule, compile_cpu
 from twofour.errors import TwofourError
 from twofour.kernels import Kernel
@@ -13,7 +13,7 @@ from twofour.targets.cpu.native_object import to_object
 STAGES = ("stencil", "nm", "llvm", "object")
 
 
-def emit(source: str | Kernel, options: CompileOptions, stage: str) -> str | bytes:
+def emit(source: Source, options: CompileOptions, stage: str) -> str | bytes:
     """The program after a stage out of STAGES; bytes for the object file.
 
     Functions keep their names, and each has a C interface `_mlir_ciface_NAME` beside it. Raises
@@ -28,7 +28,17 @@ def emit(source: str | Kernel, options: CompileOptions, stage: str) -> str | byt
     return to_object(text) if stage == "object" else text
 
 
-def _text(source: str | Kernel, options: CompileOptions, stage: str) -> str:
+def stage_texts(source: Source, options: CompileOptions) -> dict[str, str]:
+    """The program after each stage out of STAGES that its schedule has and that is text, in order.
+
+    Raises TwofourError as `compile_cpu` does.
+    """
+    sparse = chosen_schedule(options) == "sparse"
+    stages = [stage for stage in STAGES if stage != "object" and (stage != "nm" or sparse)]
+    return {stage: emit(source, options, stage) for stage in stages}
+
+
+def _text(source: Source, options: CompileOptions, stage: str) -> str:
     schedule = chosen_schedule(options)
     if stage == "nm" and schedule != "sparse":
         raise TwofourError(f"expected a stage that schedule '{schedule}' has, got 'nm'")
