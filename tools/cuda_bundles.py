@@ -15,8 +15,8 @@ from twofour.runtime import Progress
 ROOT = Path(__file__).parents[1]
 FOLDER = "TWOFOUR_CUDA_BUNDLES"
 SCHEDULES = {
-    "f16": ("sparse", "dense", "simt"),
-    "bf16": ("sparse", "dense", "simt"),
+    "f16": ("stream", "sparse", "dense", "simt"),
+    "bf16": ("stream", "sparse", "dense", "simt"),
     "tf32": ("sparse", "dense"),
     "f32": ("sparse", "dense", "simt"),
     "f64": ("dense", "simt"),

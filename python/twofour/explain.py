@@ -3,9 +3,9 @@
 
 from dataclasses import asdict, fields
 
-from twofour.analysis import LinearSweep, SparseLayout
+from twofour.analysis import LinearSweep, Source, SparseLayout
 from twofour.compiler import chosen_schedule, compile_cpu
-from twofour.kernels import Kernel
+from twofour.errors import TwofourError
 from twofour.options import CompileOptions
 from twofour.pipeline import PassElement, pipeline_text
 
@@ -15,22 +15,28 @@ _REASONS = {
 }
 _CPU_SPARSE = "asked for: the 2:4 operator, executed from its values, metadata and offsets"
 _GPU_REASONS = {
+    "stream": "rows through sparse tensor cores as they lie in memory, by chunks of eight inputs",
     "sparse": "the 2:4 operator on sparse tensor cores",
     "dense": "the crushed operator on dense tensor cores",
     "simt": "one thread a few points, without tensor cores",
 }
 
 
-def explain(source: str | Kernel, options: CompileOptions) -> dict:
+def explain(source: Source, options: CompileOptions, chip: str | None = None) -> dict:
     """Every choice made for a file or kernel, as plain values for JSON.
 
     The layout (tile, rows, columns, k, ...) is that of the 2:4 operator of the first sweep, of the
     fused one where steps are fused, whether or not the schedule executes it (`layout_executed`);
     its fields are None for programs without a linear sweep. `sweeps` lists all operators. For a GPU
-    target the costs of the main kernel follow (`twofour.targets.gpu.report.gpu_report`). Raises
-    TwofourError as compiling does.
+    target the costs of the main kernel follow (`twofour.targets.gpu.report.gpu_report`), and for
+    linear steps how fast each schedule is predicted to be on a large domain (`predicted` that of
+    the chosen one, `candidates` all of them); `chip` names the chip of twofour.cost.GPUS to predict
+    for, one that stands for the target if None. Raises TwofourError as compiling does, and for a
+    chip of another architecture.
     """
     if options.target == "cpu":
+        if chip is not None:
+            raise TwofourError(f"expected a GPU target for chip {chip}, got target 'cpu'")
         compiled = compile_cpu(source, options, report_layouts=True)
         found, layouts, passes = compiled, compiled.layouts, compiled.passes
         schedule = compiled.schedule
@@ -39,17 +45,19 @@ def explain(source: str | Kernel, options: CompileOptions) -> dict:
     else:
         # The compiler for GPUs is not needed for the CPU.
         from twofour.targets.gpu.build import compile_gpu
+        from twofour.targets.gpu.predictions import gpu_model
 
+        model = gpu_model(options, chip)
         gpu = compile_gpu(source, options, report_layouts=True)
         found, layouts, passes = gpu.found, gpu.layouts, gpu.found.passes
         schedule = gpu.schedule
         why = _GPU_REASONS[schedule]
         if gpu.refusal is not None:
-            why += f"; not sparse: {gpu.refusal}"
-        executed = schedule == "sparse"
+            why += f"; not on tensor cores: {gpu.refusal}"
+        executed = schedule in ("stream", "sparse")
     layout = _main_layout(found.single, found.fused, layouts)
     report = {
-        "name": source.name if isinstance(source, Kernel) else source,
+        "name": source if isinstance(source, str) else source.name,
         "target": options.target,
         "dtype": options.dtype or found.element,
         "schedule": schedule,
@@ -67,9 +75,11 @@ def explain(source: str | Kernel, options: CompileOptions) -> dict:
     ]
     report["pipeline"] = pipeline_text([PassElement(p.spell(), p) for p in passes])
     if options.target != "cpu":
+        from twofour.targets.gpu.predictions import predictions
         from twofour.targets.gpu.report import gpu_report
 
         report |= gpu_report(gpu.bundle, options)
+        report |= predictions(found, gpu.bundle.manifest["arithmetic"], schedule, model)
     return report
 
 
@@ -109,8 +119,19 @@ def as_text(report: dict) -> str:
         lines.append(f"  {item['location']}: left on the general path: {item['reason']}")
     if "counters" in report:
         lines += _costs(report)
+        lines += _ranking(report)
     lines.append(f"  pipeline: {report['pipeline']}")
     return "\n".join(lines)
+
+
+def _ranking(report: dict) -> list[str]:
+    """The candidates, the fastest first."""
+    ranked = [
+        f"{c['schedule']} {c['gstencil_per_s']:.0f} GStencil/s ({c['fraction_of_copy']:.0%} of a "
+        f"copy, limited by {c['limited_by']})"
+        for c in report["candidates"]
+    ]
+    return [f"  predicted for {report['chip']}: {'; '.join(ranked)}"] if ranked else []
 
 
 def _costs(report: dict) -> list[str]:

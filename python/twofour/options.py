@@ -9,7 +9,7 @@ from twofour.runtime.dtypes import ELEMENT_TYPES, choices
 from twofour.suggestions import suggest
 
 CPU_SCHEDULES = ("auto", "direct", "sparse")
-GPU_SCHEDULES = ("auto", "sparse", "dense", "simt")
+GPU_SCHEDULES = ("auto", "stream", "sparse", "dense", "simt")
 Chip = Literal["sm_80", "sm_89", "sm_90", "sm_100"]
 CHIPS = get_args(Chip)
 SIMULATED = "sim:"
@@ -17,6 +17,8 @@ TARGETS = ("cpu", *CHIPS, *(SIMULATED + chip for chip in CHIPS))
 
 # Fields of f32 that are multiplied as tf32.
 TF32 = "tf32"
+# Types of fields that stream.
+STREAMED = ("f16", "bf16")
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,16 @@ import numpy as np
 import pytest
 
 import kernel_cases as cases
+from twofour.errors import TwofourError
 from twofour.options import CompileOptions
 from twofour.runtime.programs import from_bundle
 from twofour.targets.gpu.build import compile_gpu
 from twofour.targets.gpu.ptx import assemble
 
 ARITHMETIC = ("f16", "bf16", "tf32", "f32", "f64")
-SCHEDULES = ("sparse", "dense", "simt")
+SCHEDULES = ("stream", "sparse", "dense", "simt")
+# More than the registers of a thread hold.
+NOT_STREAMED = "acoustic_iso3d_o16"
 SHAPES = {
     1: ((1,), (7,), (517,), (66001,)),
     2: ((1, 1), (3, 5), (19, 517), (131, 31), (2, 1030)),
@@ -35,11 +38,18 @@ SAMPLE = {
 }
 
 
+def streams(name, arithmetic):
+    return arithmetic in ("f16", "bf16") and name != NOT_STREAMED
+
+
 def combinations():
     for number, (name, kernel) in enumerate(cases.KERNELS.items()):
         for arithmetic in ARITHMETIC:
             for schedule in SCHEDULES:
-                sampled = name in SAMPLE and (number + len(arithmetic) + len(schedule)) % 3 == 0
+                if schedule == "stream" and not streams(name, arithmetic):
+                    continue
+                turn = number + len(arithmetic) + SCHEDULES.index(schedule)
+                sampled = name in SAMPLE and turn % 3 == 0
                 marks = () if sampled else (pytest.mark.full,)
                 label = f"{name}-{arithmetic}-{schedule}"
                 yield pytest.param(kernel, arithmetic, schedule, id=label, marks=marks)
@@ -79,11 +89,21 @@ def test_every_boundary(boundary, schedule, name):
     check(kernel, "f16", schedule, "sm_90", (5, 37), boundary, 3)
 
 
+@pytest.mark.parametrize("schedule", ["stream", "sparse"])
 @pytest.mark.parametrize("shape", [s for rank in SHAPES for s in SHAPES[rank]])
-def test_every_extent(shape):
+def test_every_extent(shape, schedule):
     kernel = cases.KERNELS[{1: "laplacian1d_o8", 2: "log9x9", 3: "laplacian3d_o6"}[len(shape)]]
     boundary = ("periodic", "reflect", "nearest")[: len(shape)]
-    check(kernel, "bf16", "sparse", "sm_90", shape, boundary, 1)
+    check(kernel, "bf16", schedule, "sm_90", shape, boundary, 1)
+
+
+def test_what_does_not_stream_says_so():
+    options = CompileOptions("sim:sm_90", "stream", "f16")
+    with pytest.raises(TwofourError, match="expected at most [0-9]+ registers"):
+        compile_gpu(cases.KERNELS[NOT_STREAMED], options)
+    options = CompileOptions("sim:sm_90", "stream", "f32")
+    with pytest.raises(TwofourError, match="expected fields of f16 or bf16 for schedule 'stream'"):
+        compile_gpu(cases.KERNELS["heat2d_ftcs"], options)
 
 
 def check(kernel, arithmetic, schedule, chip, shape, boundary, steps):

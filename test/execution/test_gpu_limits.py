@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tensor-core kernels with values, weights and reaches at the limits of what they can hold."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ import reference
 import twofour
 from twofour.runtime.dtypes import float32_to_bf16
 
-TENSOR_SCHEDULES = ("sparse", "dense")
+TENSOR_SCHEDULES = ("stream", "sparse", "dense")
 
 PROGRAM = """
 func.func @f(%u : !stencil.field<{bounds}x{element}>, %v : !stencil.field<{bounds}x{element}>) {{
@@ -78,8 +80,13 @@ def test_weights_beyond_f16_keep_their_digits(schedule, weight, u):
     assert (step(np.full(9, u, np.float16)) == weight * u).all()
 
 
-@pytest.mark.parametrize("schedule", TENSOR_SCHEDULES)
-@pytest.mark.parametrize("dtype", ["bf16", "tf32", "f32"])
+@pytest.mark.parametrize(
+    "dtype, schedule",
+    [
+        *product(["bf16", "tf32", "f32"], ["sparse", "dense"]),
+        ("bf16", "stream"),
+    ],
+)
 def test_the_largest_weights_stay_finite(schedule, dtype):
     largest = float(np.finfo(np.float32).max)
     step = twofour.stencil({(0,): largest}, dtype=dtype, target="sim:sm_80", schedule=schedule)

@@ -78,7 +78,8 @@ def test_tilings_that_do_not_fit_are_refused(tiling, message):
     "tiling, message",
     [
         (Tiling(tile=(4,)), "expected a tile of 2 positive extents"),
-        (Tiling(block=(16, 100)), "expected a block of multiples of"),
+        (Tiling(tile=(4, 4)), r"expected a tile of \[1, 16\]"),
+        (Tiling(block=(16, 100)), "expected a block of 1x512 outputs"),
     ],
 )
 def test_auto_gives_way_to_plain_threads_for_what_cannot_be_taken_only(tiling, message):

@@ -155,7 +155,10 @@ class Gpu(ModuleType):
             runtime=SimpleNamespace(
                 CUDARuntimeError=CUDARuntimeError,
                 getDeviceCount=device_count,
-                getDeviceProperties=lambda number: {"name": b"NVIDIA Fake"},
+                getDeviceProperties=lambda number: {
+                    "name": b"NVIDIA Fake",
+                    "multiProcessorCount": 4,
+                },
                 driverGetVersion=lambda: gpu.DRIVER,
             ),
             driver=SimpleNamespace(CUDADriverError=CUDADriverError, funcSetAttribute=set_attribute),

@@ -110,13 +110,14 @@ def kernel_entry(rank, alignment, inputs=1, outputs=1, scalars=(), shared_bytes=
         "march": 1,
         "shared_bytes": shared_bytes,
         "alignment": alignment,
+        "resident": None,
         "resources": None,
     }
 
 
 def manifest(element, boundary, kernels, program, target="sm_80"):
     return {
-        "format": 1,
+        "format": 2,
         "generator": "twofour 0",
         "target": target,
         "element": element,

@@ -15,11 +15,14 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from twofour.dialects.nm.ops import PERMUTATION_ATTRIBUTE, PatchMatmulOp
+from twofour.dialects.stencil.ops import linear_terms
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.errors import TwofourError
-from twofour.layout.matching import Permutation, apply_permutation, permute_2to4
+from twofour.layout.chunks import COLUMNS, OUTPUTS, chunk_operator
+from twofour.layout.matching import Permutation, apply_permutation, lower_bound, permute_2to4
+from twofour.layout.patch import PatchOperator
 from twofour.mlir import ir
-from twofour.mlir_support import replace_op
+from twofour.mlir_support import error_at, replace_op
 from twofour.passes import ModulePass
 
 MAX_FRAGMENT = 1024
@@ -32,12 +35,14 @@ class Permute2to4Pass(ModulePass):
     `strategy`: `staircase` is the paper's hierarchical two-level matching (Algorithm 1, linear
     time), `blossom` a maximum matching on the complement of the conflict graph, `exact` the fewest
     columns after padding to the fragment, `auto` the cheapest of these that meets the lower bound.
+    `chunks` searches nothing: rows of inputs as lanes read them, eight neighbours at once; it takes
+    tiles of 16 outputs along the last axis, and may name an input twice.
     `fragment` is the number of columns that one instruction multiplies. The op carries what was
     found: strategy, padding columns, the lower bound of K, and whether K is proven minimal.
     """
 
     name: ClassVar[str] = "nm-permute-2to4"
-    strategy: Literal["auto", "staircase", "blossom", "exact"] = "auto"
+    strategy: Literal["auto", "staircase", "blossom", "exact", "chunks"] = "auto"
     fragment: int = 32
 
     def __post_init__(self):
@@ -48,25 +53,49 @@ class Permute2to4Pass(ModulePass):
 
     def run(self, module: ir.Operation) -> None:
         for op in nested_ops(module, PatchMatmulOp.OPERATION_NAME):
-            operator = op.operator()
-            permutation = permute_2to4(operator, self.strategy, self.fragment)
+            if self.strategy == "chunks":
+                operator, report = self._by_chunks(op)
+            else:
+                permutation = permute_2to4(op.operator(), self.strategy, self.fragment)
+                operator = apply_permutation(op.operator(), permutation)
+                report = _report(permutation)
             with ir.InsertionPoint(op):
-                permuted = PatchMatmulOp.build(
-                    op, apply_permutation(operator, permutation), loc=op.location
-                )
-            permuted.attributes[PERMUTATION_ATTRIBUTE] = _report(permutation)
+                permuted = PatchMatmulOp.build(op, operator, loc=op.location)
+            permuted.attributes[PERMUTATION_ATTRIBUTE] = report
             replace_op(op, permuted)
 
+    def _by_chunks(self, op: PatchMatmulOp) -> tuple[PatchOperator, ir.DictAttr]:
+        """The stencil of an op by chunks of eight inputs."""
+        expected = (1,) * (len(op.tile) - 1) + (OUTPUTS,)
+        if tuple(op.tile) != expected or self.fragment != COLUMNS:
+            raise error_at(
+                op,
+                f"expected a tile of {list(expected)} and fragments of {COLUMNS} columns for "
+                f"chunks, got {list(op.tile)} and {self.fragment}",
+            )
+        offsets, weights, _ = linear_terms(op)
+        operator = chunk_operator(offsets, weights)
+        padding = int((operator.matrix == 0).all(axis=0).sum())
+        bound = lower_bound(op.operator().matrix, COLUMNS)
+        proven = operator.matrix.shape[1] == bound
+        return operator, _attribute("chunks", COLUMNS, padding, bound, proven)
 
-def _report(permutation: Permutation) -> ir.DictAttr:
+
+def _report(found: Permutation) -> ir.DictAttr:
     """What was found, as an attribute of the op: it is what `explain` reports."""
+    return _attribute(
+        found.strategy, found.fragment, found.padding_columns, found.k_lower_bound, found.proven
+    )
+
+
+def _attribute(strategy: str, fragment: int, padding: int, bound: int, proven: bool) -> ir.DictAttr:
     i64 = ir.IntegerType.get_signless(64)
     return ir.DictAttr.get(
         {
-            "strategy": ir.StringAttr.get(permutation.strategy),
-            "fragment": ir.IntegerAttr.get(i64, permutation.fragment),
-            "padding_columns": ir.IntegerAttr.get(i64, permutation.padding_columns),
-            "k_lower_bound": ir.IntegerAttr.get(i64, permutation.k_lower_bound),
-            "proven": ir.BoolAttr.get(permutation.proven),
+            "strategy": ir.StringAttr.get(strategy),
+            "fragment": ir.IntegerAttr.get(i64, fragment),
+            "padding_columns": ir.IntegerAttr.get(i64, padding),
+            "k_lower_bound": ir.IntegerAttr.get(i64, bound),
+            "proven": ir.BoolAttr.get(proven),
         }
     )

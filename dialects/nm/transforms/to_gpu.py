@@ -15,21 +15,24 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from twofour.cost.explore import best_stream, reference_gpu
 from twofour.dialects.nm.ops import PatchMatmulOp, SparsePatchMatmulOp
 from twofour.dialects.stencil.ops import addend_of, linear_terms
 from twofour.dialects.stencil.sweep import SweepInput, kernel_name, known_domain, replace_by_sweep
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.errors import TwofourError, Unsuitable
 from twofour.layout.block import lay_out_block
-from twofour.layout.fragments import fragment_for
+from twofour.layout.fragments import SPARSE_16, fragment_for
 from twofour.layout.patch import PatchOperator
+from twofour.layout.stream import is_chunked, stream_layouts
 from twofour.mlir import ir
 from twofour.mlir_support import error_at
 from twofour.options import Chip
 from twofour.passes import ModulePass
 from twofour.runtime.dtypes import ELEMENT_TYPES
 from twofour.targets.gpu.kernel_abi import kernel_module, launch
-from twofour.targets.gpu.matrix_ops import MatrixOps
+from twofour.targets.gpu.matrix_ops import MatrixOps, operands_of
+from twofour.targets.gpu.stream_kernel import StreamKernel, build_stream_kernel
 from twofour.targets.gpu.tensor_kernel import TensorKernel, build_tensor_kernel
 
 Arithmetic = Literal["auto", "f16", "bf16", "tf32", "f32", "f64"]
@@ -50,9 +53,7 @@ def _operands(storage: str, arithmetic: str) -> tuple[str, int]:
     if arithmetic not in allowed:
         choices = " or ".join(allowed[1:])
         raise TwofourError(f"expected dtype {choices} for fields of {storage}, got {arithmetic}")
-    if storage == "f32":
-        return "tf32", 1 if arithmetic == "tf32" else 2
-    return storage, 1
+    return operands_of(storage if arithmetic == "auto" else arithmetic)
 
 
 def _scale(matrix: np.ndarray, operands: str) -> int:
@@ -81,9 +82,11 @@ class ConvertNmToGpuPass(ModulePass):
 
     `chip` is the architecture to compile for. `dtype` is the arithmetic: f16, bf16 and f64 as
     stored; fields of f32 are multiplied as tf32, or (f32, the default) as sums of two tf32 numbers
-    each, which keeps the accuracy of f32. `block` holds the outputs of a thread block per axis and
-    `stages` the halo tiles in shared memory; both are chosen unless they are given. f64 has no
-    sparse instruction: its operators are multiplied densely.
+    each, which keeps the accuracy of f32. f64 has no sparse instruction: its operators are
+    multiplied densely. Operators in chunks of eight columns (`nm-permute-2to4{strategy=chunks}`)
+    stream through registers, all others through shared memory. `block` holds the outputs of a
+    thread block per axis, `stages` the halo tiles in shared memory, or the rows in registers, and
+    `march` how often a block advances along the slowest axis; all are chosen unless given.
     """
 
     name: ClassVar[str] = "convert-nm-to-gpu"
@@ -91,10 +94,13 @@ class ConvertNmToGpuPass(ModulePass):
     dtype: Arithmetic = "auto"
     block: tuple[int, ...] | None = None
     stages: int | None = None
+    march: int | None = None
 
     def __post_init__(self):
         if self.stages is not None and not 1 <= self.stages <= MAX_STAGES:
             raise TwofourError(f"expected 1 to {MAX_STAGES} stages, got {self.stages}")
+        if self.march is not None and self.march < 1:
+            raise TwofourError(f"expected a march of at least 1, got {self.march}")
 
     def run(self, module: ir.Operation) -> None:
         names = (PatchMatmulOp.OPERATION_NAME, SparsePatchMatmulOp.OPERATION_NAME)
@@ -122,25 +128,20 @@ class ConvertNmToGpuPass(ModulePass):
         operator = op.operator()
         if not fragment.sparse:
             operator = _without_zero_columns(operator)
-        layout = lay_out_block(
-            operator,
-            fragment,
-            ELEMENT_TYPES[storage].itemsize,
-            reach,
-            tile=self.block,
-            stages=self.stages,
-        )
-        kernel = TensorKernel(
-            kernel_name(op),
-            layout,
-            MatrixOps(fragment, operands, parts),
-            storage,
-            reach[0],
-            constant,
-            _scale(operator.matrix, operands),
-        )
+        name, ops = kernel_name(op), MatrixOps(fragment, operands, parts)
+        scale = _scale(operator.matrix, operands)
+        choices = {"stages": self.stages, "march": self.march}
         with ir.InsertionPoint(kernel_module(module, self.chip)), op.location:
-            build_tensor_kernel(kernel)
+            if fragment is SPARSE_16 and is_chunked(operator):
+                layouts = stream_layouts(operator, reach, block=self.block, **choices)
+                layout = best_stream(layouts, operands, reference_gpu(self.chip))
+                kernel = StreamKernel(name, layout, ops, storage, constant, scale)
+                build_stream_kernel(kernel)
+            else:
+                size = ELEMENT_TYPES[storage].itemsize
+                layout = lay_out_block(operator, fragment, size, reach, tile=self.block, **choices)
+                kernel = TensorKernel(name, layout, ops, storage, reach[0], constant, scale)
+                build_tensor_kernel(kernel)
         inputs = [SweepInput(op.operands[0], offsets, tuple(range(domain.rank)))]
         replace_by_sweep(op, kernel.name, inputs, call=launch(kernel.launch))
 

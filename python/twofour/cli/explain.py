@@ -20,5 +20,6 @@ def explain_command(options: argparse.Namespace) -> None:
             fuse_steps=options.fuse_steps,
             function=options.function,
         ),
+        options.chip,
     )
     print(json.dumps(report, indent=2) if options.json else as_text(report))

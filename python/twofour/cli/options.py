@@ -43,7 +43,7 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--schedule",
         default="auto",
-        help="auto (default); CPU: direct, sparse; GPU: sparse, dense, simt",
+        help="auto (default); CPU: direct, sparse; GPU: stream, sparse, dense, simt",
     )
     parser.add_argument(
         "--fuse-steps", type=int, default=1, metavar="N", help="steps in one sweep (default 1)"
@@ -109,6 +109,7 @@ def _add_compile(commands) -> None:
 def _add_explain(commands) -> None:
     parser = commands.add_parser("explain", help="say what the compiler decides, and why")
     _add_program(parser)
+    parser.add_argument("--chip", metavar="NAME", help="predict for A100, H100, H200 or RTX4090")
     parser.add_argument("--json", action="store_true", help="as JSON")
     parser.set_defaults(command=_explain)
 

@@ -193,6 +193,7 @@ def lay_out_block(
     *,
     tile: Extents | None = None,
     stages: int | None = None,
+    march: int | None = None,
 ) -> BlockLayout:
     """The block layout of an operator: the largest tile that fits, then the fewest conflicts.
 
@@ -203,6 +204,7 @@ def lay_out_block(
         reach: (lo, hi) of the stencil: minus the smallest and the largest offset per axis.
         tile: outputs of a block per axis; searched when it is not given.
         stages: halo tiles in shared memory; 2 where they fit when it is not given.
+        march: block tiles along axis 0; chosen when it is not given.
 
     Raises:
         Unsuitable: no block fits into shared memory.
@@ -237,12 +239,12 @@ def lay_out_block(
         input_strides=_strides(halo_rows(tile, reach_lo, reach_hi), row),
         output_strides=_strides(tile[:-1], tile[-1]),
         stages=stages,
-        march=1,
+        march=march or 1,
         folded=folded,
     )
-    for choose in (_spread_tiles, _order_columns, _space_staging, _choose_march):
+    for choose in (_spread_tiles, _order_columns, _space_staging):
         layout = choose(layout)
-    return layout
+    return layout if march is not None else _choose_march(layout)
 
 
 def _spread_tiles(layout: BlockLayout) -> BlockLayout:

@@ -32,7 +32,9 @@ class CudaDevice:
         with self.active():
             device = self._cuda.Device(index)
             self.capability = int(device.compute_capability)
-            name = self._cuda.runtime.getDeviceProperties(index)["name"]
+            properties = self._cuda.runtime.getDeviceProperties(index)
+            self.multiprocessors = int(properties["multiProcessorCount"])
+            name = properties["name"]
             self.name = name.decode() if isinstance(name, bytes) else str(name)
 
     def _check_present(self) -> None:

@@ -14,10 +14,13 @@ from twofour.runtime.memory import Memory
 class Device(Memory, Protocol):
     """A GPU, or what stands for one.
 
-    `load` returns the bundle's kernels by their names, and raises TwofourError where the device
-    cannot run it. `address` is that of an array's first element. `launch` starts a kernel that
-    `load` gave with packed parameters; on a GPU it does not wait.
+    `multiprocessors` is how many it has, None where that does not matter. `load` returns the
+    bundle's kernels by their names, and raises TwofourError where the device cannot run it.
+    `address` is that of an array's first element. `launch` starts a kernel that `load` gave with
+    packed parameters; on a GPU it does not wait.
     """
+
+    multiprocessors: int | None
 
     def load(self, bundle: Bundle) -> "dict[str, DeviceKernel]": ...
 
@@ -46,7 +49,7 @@ class DeviceKernel:
         address = self.device.address
         addresses = [address(view) for view in (*views_in, *views_out)]
         parameters = pack_arguments(self.spec, views_in, scalars, views_out, addresses, reach_below)
-        shape = launch_shape(self.spec, views_out[0].shape)
+        shape = launch_shape(self.spec, views_out[0].shape, self.device.multiprocessors)
         return BoundLaunch(self, shape, parameters, (views_in, views_out))
 
 

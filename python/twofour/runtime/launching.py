@@ -24,6 +24,8 @@ from twofour.runtime.manifest import KernelSpec
 
 # What the driver admits along x.
 MAX_BLOCKS = 2**31 - 1
+# What the start of a march costs, in steps of it.
+START_STEPS = 12
 
 _SCALAR_STORAGE = {
     "f16": np.float16,
@@ -57,9 +59,39 @@ def block_count(tile: Sequence[int], march: int, shape: Sequence[int]) -> int:
     return math.prod(-(-n // c) for n, c in zip(shape, covered, strict=True))
 
 
-def launch_shape(spec: KernelSpec, shape: Sequence[int]) -> LaunchShape | None:
-    """How to launch a kernel on an output view of `shape`; None where there is nothing to write."""
-    blocks = block_count(spec.tile, spec.march, shape)
+def balanced_block_count(
+    tile: Sequence[int], march: int, shape: Sequence[int], at_once: int
+) -> int:
+    """Blocks that write an output of `shape` in whole waves of `at_once` blocks.
+
+    The blocks share the first axis evenly, in marches between an eighth and twice of `march`.
+    """
+    steps = -(-shape[0] // tile[0])
+    side_by_side = block_count(tile[1:], 1, shape[1:]) if len(tile) > 1 else 1
+    if not steps or not side_by_side:
+        return 0
+
+    def cost(segments: int) -> tuple[int, int]:
+        waves = -(-side_by_side * segments // at_once)
+        return waves * (-(-steps // segments) + START_STEPS), segments
+
+    fewest = -(-steps // (2 * march))
+    most = max(fewest, 8 * steps // march)
+    return side_by_side * min(range(fewest, min(most, steps) + 1), key=cost)
+
+
+def launch_shape(
+    spec: KernelSpec, shape: Sequence[int], multiprocessors: int | None = None
+) -> LaunchShape | None:
+    """How to launch a kernel on an output view of `shape`; None where there is nothing to write.
+
+    Kernels that take any number of blocks get whole waves of them on so many multiprocessors.
+    """
+    if spec.resident is None or multiprocessors is None:
+        blocks = block_count(spec.tile, spec.march, shape)
+    else:
+        at_once = spec.resident * multiprocessors
+        blocks = balanced_block_count(spec.tile, spec.march, shape, at_once)
     if blocks > MAX_BLOCKS:
         raise ValueError(f"kernel {spec.name}: expected at most {MAX_BLOCKS} blocks, got {blocks}")
     if not blocks:

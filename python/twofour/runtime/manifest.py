@@ -11,7 +11,7 @@ from twofour.runtime.dtypes import field_element_type
 from twofour.runtime.fields import FieldSpec
 from twofour.runtime.plan import Bound, Carried, Launch, Loop, Step, View
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,9 @@ class KernelSpec:
     It takes `inputs` views, numbers of the types `scalars`, and `outputs` views of `rank` axes. A
     block of `threads` threads writes `march` tiles of `tile` points along the first axis.
     `shared_bytes` is its dynamic shared memory; `alignment` (bytes) is asked of views as
-    twofour.runtime.launching says. `resources` holds what ptxas reported, where it was there.
+    twofour.runtime.launching says. `resident` is set where the blocks of a launch share the first
+    axis evenly, however many there are: so many are on a multiprocessor at a time, and `march` is
+    only about what suits a block. `resources` holds what ptxas reported, where it was there.
     """
 
     name: str
@@ -34,6 +36,7 @@ class KernelSpec:
     march: int
     shared_bytes: int
     alignment: int
+    resident: int | None = None
     resources: Mapping[str, int] | None = None
 
 

@@ -126,6 +126,7 @@ _KERNEL = _record(
     march=_integer(1),
     shared_bytes=_integer(0),
     alignment=_one_of(ALIGNMENTS),
+    resident=_optional(_integer(1)),
     resources=_optional(_RESOURCES),
 )
 _ELEMENT = _one_of((*ELEMENT_TYPES, *(s for s in SCALARS if s.startswith("i"))))
@@ -177,7 +178,7 @@ _MANIFEST = _record(
     target=_matching("sm_[0-9]{2,3}[a-z]?", "a chip such as sm_90"),
     element=_ELEMENT,
     arithmetic=_one_of(("f16", "bf16", "tf32", "f32", "f64", *INTEGERS, "i1")),
-    schedule=_one_of(("sparse", "dense", "simt")),
+    schedule=_one_of(("stream", "sparse", "dense", "simt")),
     source=_record(name=_text, text=_text),
     pipeline=_text,
     boundary=_list(_text),

@@ -31,6 +31,7 @@ class SimulatedDevice:
     """
 
     array_module = np
+    multiprocessors = None  # nothing is gained by whole waves
 
     def __init__(self, chip: str):
         self.gpu = sim.Gpu(chip)

@@ -10,7 +10,7 @@
 
 // BEFORE: nm-permute-2to4.mlir:{{[0-9]+}}:8: error: 'nm.patch_matmul' op expected a multiple of 16 columns, got 6
 // FRAGMENT: <pass-pipeline>:1:16: error: expected a fragment of 16, 32, ..., 1024 columns, got 24
-// STRATEGY: <pass-pipeline>:1:16: error: expected one of auto, staircase, blossom, exact for option 'strategy' of 'nm-permute-2to4', got 'exhaustive'
+// STRATEGY: <pass-pipeline>:1:16: error: expected one of auto, staircase, blossom, exact, chunks for option 'strategy' of 'nm-permute-2to4', got 'exhaustive'
 
 !temp = !stencil.temp<1 : i64, f64>
 

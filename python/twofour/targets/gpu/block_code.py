@@ -1,30 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The start of a tensor-core kernel: who a thread is, where its block works, and its memory."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from twofour.layout.block import COPY_BYTES, BlockLayout
 from twofour.layout.fragments import LANES
 from twofour.mlir import gpu, ir, memref
 from twofour.targets.gpu.code import Index, IndexCode
+from twofour.targets.gpu.flat_array import FlatArray, flat_array
 from twofour.targets.gpu.kernel_abi import GLOBAL, shared_type, table, workgroup
-
-NO_BOUND = 2**62  # elements; what a flat array holds is bounded by its sizes
-
-
-@dataclass(frozen=True)
-class FlatArray:
-    """An array as one row of elements from the block's view of the domain.
-
-    Element `dot(coordinates, strides)` of `flat` is the point at these coordinates of the domain;
-    `sizes` are the extents that may be touched per axis.
-    """
-
-    flat: ir.Value
-    sizes: list[Index]
-    strides: list[Index]
 
 
 class BlockCode:
@@ -77,21 +61,12 @@ class BlockCode:
 
     def _flat(self, view: ir.Value, reach_lo: tuple[int, ...]) -> FlatArray:
         """A view that begins `reach_lo` before the domain, from the domain's first point on."""
-        code, layout, rank = self.code, self.layout, len(reach_lo)
-        base, offset, *rest = memref.extract_strided_metadata(view)
-        sizes, strides = list(rest[:rank]), list(rest[rank:])
-        offset = code.add(offset, code.dot(reach_lo[:-1], strides[:-1]), reach_lo[-1])
-        sizes = [code.sub(size, lo) for size, lo in zip(sizes, reach_lo, strict=True)]
-        if layout.folded:
-            # Segments of the only axis, as rows that overlap in memory.
-            strides = [layout.tile[1], 1]
-            sizes = [code.ceil_div(sizes[0], layout.tile[1]), sizes[0]]
-        unknown = ir.ShapedType.get_dynamic_stride_or_offset()
-        extent = ir.ShapedType.get_dynamic_size()
-        kind = ir.MemRefType.get([extent], self.element, ir.StridedLayoutAttr.get(unknown, [1]))
-        begin, end = [code.value(offset)], [code.value(NO_BOUND)]
-        flat = memref.reinterpret_cast(kind, base, begin, end, [], [unknown], [extent], [1])
-        return FlatArray(flat, sizes, [*strides[:-1], 1])
+        array = flat_array(self.code, view, reach_lo)
+        if not self.layout.folded:
+            return array
+        # Segments of the only axis, as rows that overlap in memory.
+        (size,), width = array.sizes, self.layout.tile[1]
+        return FlatArray(array.flat, [self.code.ceil_div(size, width), size], [width, 1])
 
     def _block_origin(self) -> tuple[list[Index], Index]:
         """The first point of the block, and where its march along axis 0 ends."""

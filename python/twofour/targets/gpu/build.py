@@ -8,6 +8,7 @@ from twofour import __version__
 from twofour.analysis import (
     Analysis,
     LinearSweep,
+    Source,
     SparseLayout,
     analyse,
     describe_layouts,
@@ -15,8 +16,11 @@ from twofour.analysis import (
     load_program,
     run_passes,
 )
+from twofour.cost.explore import TOLERANCE, reference_gpu
 from twofour.diagnostics import located_in
+from twofour.dialects.nm.transforms.compress import CompressPass
 from twofour.dialects.nm.transforms.crush import CrushPass
+from twofour.dialects.nm.transforms.permute_2to4 import Permute2to4Pass
 from twofour.dialects.nm.transforms.to_gpu import ConvertNmToGpuPass
 from twofour.dialects.stencil.transforms.bufferize import BufferizePass
 from twofour.dialects.stencil.transforms.copy_to_gpu import ConvertCopyToGpuPass
@@ -25,9 +29,10 @@ from twofour.dialects.stencil.transforms.to_nm import ConvertStencilToNmPass
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.errors import TwofourError, Unsuitable
 from twofour.kernels import Kernel
+from twofour.layout.chunks import OUTPUTS
 from twofour.mlir import ir
 from twofour.mlir_support import error_at
-from twofour.options import TF32, CompileOptions
+from twofour.options import STREAMED, TF32, CompileOptions
 from twofour.passes import ModulePass
 from twofour.pipeline import (
     PassElement,
@@ -51,6 +56,7 @@ from twofour.runtime.manifest import FORMAT
 from twofour.runtime.plan import Step
 from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
 from twofour.targets.fields import check_runnable, field_spec
+from twofour.targets.gpu.candidates import candidates
 from twofour.targets.gpu.kernel_abi import BlockShape, kernel_module
 from twofour.targets.gpu.lowering import to_llvm_ir, to_nvvm
 from twofour.targets.gpu.ptx import assemble, to_ptx
@@ -58,6 +64,8 @@ from twofour.targets.plan import KernelCall, NoPlan, read_calls
 
 STAGES = ("stencil", "nm", "gpu", "nvvm", "llvm", "ptx", "cubin")
 EDGES = "edges"
+# What auto tries after a schedule that cannot take a program.
+_NEXT = {"stream": "sparse", "sparse": "simt", "dense": "simt"}
 
 
 @dataclass(frozen=True)
@@ -123,7 +131,7 @@ class _Build:
 
 
 def compile_gpu(
-    source: str | Kernel,
+    source: Source,
     options: CompileOptions,
     *,
     tiling: Tiling | None = None,
@@ -162,7 +170,7 @@ def compile_gpu(
     return CompiledGpu(bundle, found, build.schedule, build.layouts, build.refusal)
 
 
-def emit(source: str | Kernel, options: CompileOptions, stage: str) -> str | bytes:
+def emit(source: Source, options: CompileOptions, stage: str) -> str | bytes:
     """What the compiler has after a stage out of STAGES; bytes for machine code.
 
     Raises TwofourError as `compile_gpu` does, for machine code without ptxas, and for a stage that
@@ -181,8 +189,18 @@ def emit(source: str | Kernel, options: CompileOptions, stage: str) -> str | byt
     return build.texts[stage]
 
 
+def stage_texts(source: Source, options: CompileOptions) -> dict[str, str]:
+    """The program after each stage out of STAGES that its schedule has and that is text, in order.
+
+    Raises TwofourError as `compile_gpu` does.
+    """
+    build = _convert(source, options, Tiling(), report_layouts=False)
+    _ptx(build, options.chip)
+    return {stage: build.texts[stage] for stage in STAGES if stage in build.texts}
+
+
 def _convert(
-    source: str | Kernel, options: CompileOptions, tiling: Tiling, report_layouts: bool
+    source: Source, options: CompileOptions, tiling: Tiling, report_layouts: bool
 ) -> _Build:
     """Front, layout passes and kernels: a module in the gpu dialect."""
     module, filename = load_program(source, options)
@@ -193,24 +211,26 @@ def _convert(
         raise TwofourError(
             f"expected weights in the range of {found.element}: {found.left[0].reason}"
         )
-    build = _Build(found, _schedule(found, options), {"source": text})
+    schedule, refusal = _schedule(found, options)
+    build = _Build(found, schedule, {"source": text}, refusal=refusal)
     with module.context, ir.Location.unknown(), located_in(filename):
         build.keep("stencil")
         before = build.texts["stencil"]
-        if build.schedule != "simt":
+        while build.schedule != "simt":
             try:
                 _multiply(build, options, tiling)
+                break
             except PipelineFailure as failure:
                 if options.schedule != "auto" or not isinstance(failure.errors[0], Unsuitable):
                     raise
                 # Weights or a reach that tensor cores cannot take; plain threads take all.
-                build.start_anew(before, "simt", failure.message)
+                build.start_anew(before, _NEXT[build.schedule], failure.message)
         _to_gpu(found, options.chip)
         if found.fused:
             _add_edges(found.module, ir.Module.parse(before), found.single, options.chip)
         build.keep("gpu")
         if report_layouts and not build.layouts and found.element != "f64":
-            passes = _layout_passes(found.element, "sparse", tiling.tile)
+            passes = _layout_passes(found, "sparse", tiling.tile)
             operators = ir.Module.parse(before)
             run_passes(operators, passes, filename)
             build.layouts = describe_layouts(operators)
@@ -220,7 +240,7 @@ def _convert(
 def _multiply(build: _Build, options: CompileOptions, tiling: Tiling) -> None:
     """Turn weighted sums into kernels for tensor cores."""
     found = build.found
-    found.run(_layout_passes(found.element, build.schedule, tiling.tile))
+    found.run(_layout_passes(found, build.schedule, tiling.tile))
     build.keep("nm")
     build.layouts = describe_layouts(found.module)
     arithmetic = _arithmetic(found.element, options)
@@ -243,31 +263,68 @@ def _to_gpu(found: Analysis, chip: str) -> None:
         run_pipeline(found.module, inline, PipelineOptions(filename=found.filename))
 
 
-def _schedule(found: Analysis, options: CompileOptions) -> str:
-    """The schedule of a program; raises TwofourError where it cannot have the one asked for."""
-    if options.schedule in ("sparse", "dense") and not found.is_step:
+def _schedule(found: Analysis, options: CompileOptions) -> tuple[str, str | None]:
+    """The schedule of a program, and why it is not one for tensor cores where it was to be one.
+
+    Raises TwofourError where the program cannot have the schedule asked for.
+    """
+    if options.schedule in ("stream", "sparse", "dense") and not found.is_step:
         raise TwofourError(
             "expected one linear step of one field whose result becomes its input for schedule "
             f"'{options.schedule}' on a GPU"
         )
     if options.schedule == "auto":
-        # Multiplying f32 exactly takes three instructions for one, f64 has no sparse one.
-        by_matrix = found.element in ("f16", "bf16") or options.dtype == TF32
-        return "sparse" if found.is_step and by_matrix else "simt"
+        return _fastest(found, options)
+    if options.schedule == "stream" and found.element not in STREAMED:
+        raise TwofourError(
+            f"expected fields of {' or '.join(STREAMED)} for schedule 'stream', got {found.element}"
+        )
     if options.schedule == "sparse" and found.element == "f64":
-        return "dense"
-    return options.schedule
+        return "dense", None
+    return options.schedule, None
+
+
+def _fastest(found: Analysis, options: CompileOptions) -> tuple[str, str | None]:
+    """The schedule that is predicted to be the fastest on the chip that stands for the target.
+
+    Programs that are not one linear step can only be executed by plain threads.
+    """
+    if not found.is_step:
+        return "simt", None
+    sweep, arithmetic = found.fused or found.single, _arithmetic(found.element, options)
+    gpu = reference_gpu(options.chip)
+    # Other ways for tensor cores take long to lay out; where rows stream, they are slower.
+    tried = ("stream", "simt")
+    ranking = candidates(sweep, found.element, arithmetic, gpu, tried)
+    refusal = ranking.refused.get("stream")
+    if refusal is not None:
+        tried = ("simt", "sparse", "dense")
+        ranking = candidates(sweep, found.element, arithmetic, gpu, tried)
+    if not ranking.candidates:
+        return "simt", None
+    # Of those that are about as fast, the first.
+    limit = ranking.candidates[0].prediction.seconds_per_point * (1 + TOLERANCE)
+    good = {c.schedule for c in ranking.candidates if c.prediction.seconds_per_point <= limit}
+    best = next(schedule for schedule in tried if schedule in good)
+    streamed = found.element in STREAMED
+    return best, refusal if best == "simt" and streamed else None
 
 
 def _arithmetic(element: str, options: CompileOptions) -> str:
     return TF32 if options.dtype == TF32 else element
 
 
-def _layout_passes(element: str, schedule: str, tile: tuple[int, ...] | None) -> list[ModulePass]:
+def _layout_passes(
+    found: Analysis, schedule: str, tile: tuple[int, ...] | None
+) -> list[ModulePass]:
     """Passes from weighted sums to the operators that a schedule multiplies."""
+    if schedule == "stream":
+        rank = len(found.single.reach_lo)
+        crushed = CrushPass(tile=tile or (1,) * (rank - 1) + (OUTPUTS,))
+        return [ConvertStencilToNmPass(), crushed, Permute2to4Pass("chunks"), CompressPass()]
     if schedule == "dense":
         return [ConvertStencilToNmPass(), CrushPass(tile=tile)]
-    return layout_passes(tile, pairs=element == "f32")
+    return layout_passes(tile, pairs=found.element == "f32")
 
 
 def _add_edges(module: ir.Module, before: ir.Module, single: LinearSweep, chip: str) -> None:
@@ -308,6 +365,7 @@ def _kernel_entries(module: ir.Module) -> dict[str, dict]:
             "march": shape.march,
             "shared_bytes": shape.shared_bytes,
             "alignment": shape.alignment,
+            "resident": shape.resident,
         }
     return entries
 

@@ -70,6 +70,24 @@ class IndexCode:
         """The smaller one."""
         return arith.minsi(self.value(a), self.value(b))
 
+    def maximum(self, a: Index, b: Index) -> ir.Value:
+        """The larger one."""
+        return arith.maxsi(self.value(a), self.value(b))
+
+    def select(self, condition: ir.Value, a: Index, b: Index) -> ir.Value:
+        """One of two numbers: a where the condition holds."""
+        return arith.select(condition, self.value(a), self.value(b))
+
+    def split(self, number: Index, count: Index) -> tuple[Index, Index]:
+        """Quotient and rest of the number of a block, which has 32 bits."""
+        word, index = ir.IntegerType.get_signless(32), ir.IndexType.get()
+        # Divisions of 64 bits are slow.
+        a, b = (arith.index_castui(word, self.value(x)) for x in (number, count))
+        return (
+            arith.index_castui(index, arith.divui(a, b)),
+            arith.index_castui(index, arith.remui(a, b)),
+        )
+
     def less(self, a: Index, b: Index) -> ir.Value:
         """Whether a < b."""
         return arith.cmpi(arith.CmpIPredicate.slt, self.value(a), self.value(b))

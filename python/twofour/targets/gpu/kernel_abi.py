@@ -27,6 +27,8 @@ class BlockShape:
 
     `tile` holds the outputs of a block per axis, `march` how many tiles it writes along axis 0;
     `alignment` is the number of bytes that rows start on, `shared_bytes` its shared memory.
+    `resident` blocks fit on a multiprocessor, of kernels whose blocks share axis 0 evenly, however
+    many there are; it is None for all others.
     """
 
     threads: int
@@ -34,11 +36,13 @@ class BlockShape:
     march: int
     alignment: int
     shared_bytes: int = 0
+    resident: int | None = None
 
     def to_attribute(self) -> ir.DictAttr:
         """The shape, but for the threads, which the function itself names."""
         i64 = ir.IntegerType.get_signless(64)
-        numbers = {name: getattr(self, name) for name in ("march", "alignment", "shared_bytes")}
+        names = ("march", "alignment", "shared_bytes", "resident")
+        numbers = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         return ir.DictAttr.get(
             {
                 "tile": ir.DenseI64ArrayAttr.get(list(self.tile)),
@@ -56,6 +60,7 @@ class BlockShape:
             march=found["march"].value,
             alignment=found["alignment"].value,
             shared_bytes=found["shared_bytes"].value,
+            resident=found["resident"].value if "resident" in found else None,
         )
 
 
@@ -87,9 +92,10 @@ def gpu_function(
     count = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), inputs)
     function.attributes[INPUTS_ATTRIBUTE] = count
     function.attributes[LAUNCH_ATTRIBUTE] = shape.to_attribute()
-    # Without it ptxas spills to make room for more blocks than shared memory does.
+    # It bounds the registers of a thread. Without it ptxas spills to make room for more blocks than
+    # shared memory does.
     i32 = ir.IntegerType.get_signless(32)
-    function.attributes["nvvm.minctasm"] = ir.IntegerAttr.get(i32, 1)
+    function.attributes["nvvm.minctasm"] = ir.IntegerAttr.get(i32, shape.resident or 1)
     function.regions[0].blocks.append(*arguments)
     return function
 

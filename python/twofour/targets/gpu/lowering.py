@@ -23,6 +23,7 @@ NVVM_PIPELINE = (
     "canonicalize,cse)"
 )
 LOOP_ANNOTATION = "llvm.loop_annotation"
+NO_UNROLLING = "#llvm.loop_annotation<unroll = <disable = true>>"
 LLVM_PIPELINE = ("convert-nvvm-to-llvm", "reconcile-unrealized-casts")
 
 _NOT_LLVM = re.compile(r'"(?!llvm\.|nvvm\.|builtin\.module|gpu\.module)[a-z_]\w*\.[\w.]+"\(')

@@ -20,6 +20,14 @@ def i32() -> ir.Type:
 _LARGEST = {"bf16": (2 - 2.0**-7) * 2.0**127, "tf32": (2 - 2.0**-10) * 2.0**127}
 
 
+def operands_of(arithmetic: str) -> tuple[str, int]:
+    """The type of operands for f16, bf16, tf32, f32 or f64, and the parts of a number.
+
+    f32 is the sum of two parts of tf32.
+    """
+    return ("tf32", 2) if arithmetic == "f32" else (arithmetic, 1)
+
+
 def _tf32_bits(values: np.ndarray) -> np.ndarray:
     """Numbers rounded to tf32, to nearest with ties away, as f32 bit patterns (uint32)."""
     bits = values.astype(np.float32).view(np.uint32)

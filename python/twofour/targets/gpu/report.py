@@ -21,14 +21,16 @@ from twofour.sim import chips
 from twofour.targets.gpu.ptx import Resources, assemble
 
 BLOCKS = 2  # along the fastest axis of the domain that a sweep is simulated on
+POINTS = 1 << 18  # of a simulated sweep, where blocks are not larger
 MAX_POINTS = 1 << 20
+MAX_CELLS = 1 << 27  # of an array, halo included
 
 
 def gpu_report(bundle: Bundle, options: CompileOptions) -> dict:
     """Costs of a bundle's main kernel, as plain values for JSON.
 
     `counters` are those of one simulated sweep per output point, on a domain of whole blocks, with
-    a halo around it; None where a file's fields hold more than MAX_POINTS points. `registers` and
+    a halo around it; None where arrays would be too large. `registers` and
     `spills` (bytes) are None without ptxas; `occupancy` is the part of a multiprocessor's warps
     that registers, threads and shared memory let be resident, None without ptxas.
     """
@@ -61,7 +63,12 @@ def _counters(bundle: Bundle, main: KernelSpec, chip: str) -> dict[str, float] |
     device = SimulatedDevice(chip)
     program = bundle.program
     if isinstance(program, LinearProgram):
-        _sweep(bundle, main, device)
+        shape = _domain(main)
+        reach = zip(program.reach_lo, program.reach_hi, strict=True)
+        with_halo = [n + lo + hi for n, (lo, hi) in zip(shape, reach, strict=True)]
+        if math.prod(with_halo) > MAX_CELLS:
+            return None
+        _sweep(bundle, shape, device)
     else:
         if sum(math.prod(field.shape) for field in program.fields) > MAX_POINTS:
             return None
@@ -84,10 +91,15 @@ def _single_rounds(step: Step) -> Step:
     return replace(step, lower=0, upper=1, step=1, body=body)
 
 
-def _sweep(bundle: Bundle, main: KernelSpec, device: SimulatedDevice) -> None:
-    """Run the main kernel once, on a periodic domain of whole blocks."""
+def _domain(main: KernelSpec) -> list[int]:
+    """A domain of whole blocks."""
     shape = [main.tile[0] * main.march, *main.tile[1:]]
-    shape[-1] *= BLOCKS
+    shape[-1] *= max(BLOCKS, POINTS // math.prod(shape))
+    return shape
+
+
+def _sweep(bundle: Bundle, shape: Sequence[int], device: SimulatedDevice) -> None:
+    """Run the main kernel once, on a periodic domain."""
     program = replace(bundle.program, fields=None)
     element = field_element_type(bundle.manifest["element"])
     boundary = [AxisBoundary("periodic")] * program.rank

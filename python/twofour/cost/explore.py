@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The best of several layouts, by the model."""
+
+import math
+from collections.abc import Sequence
+
+from twofour.cost.chips import GPUS, GpuModel
+from twofour.cost.model import Prediction, predict
+from twofour.cost.stream import stream_costs
+from twofour.layout.stream import StreamLayout
+
+# The chip that stands for an architecture where none is named.
+REFERENCE = {"sm_80": "A100", "sm_89": "RTX4090", "sm_90": "H200", "sm_100": "H200"}
+# Domains to predict for, by rank: those of SparStencil, table 2.
+DOMAINS = {1: (10_240_000,), 2: (10_240, 10_240), 3: (1024, 1024, 1024)}
+# Layouts that are predicted to differ by less are as good as each other.
+TOLERANCE = 0.01
+# Resources that are less busy count the same, and so do bytes in flight that are less in need.
+AT_EASE, WAITING = 0.6, 0.8
+
+
+def reference_gpu(chip: str) -> GpuModel:
+    """The chip that stands for an architecture such as sm_90."""
+    return GPUS[REFERENCE[chip]]
+
+
+def predict_stream(layout: StreamLayout, operand: str, gpu: GpuModel) -> Prediction:
+    """How fast a stream of operands f16 or bf16 will be on a large domain."""
+    shape = DOMAINS[layout.rank]
+    costs = stream_costs(layout, shape, operand, gpu.multiprocessors)
+    return predict(gpu, costs, math.prod(shape))
+
+
+def best_stream(layouts: Sequence[StreamLayout], operand: str, gpu: GpuModel) -> StreamLayout:
+    """The fastest of some streams; of those about as fast, the one that leaves most unused."""
+    found = [(x, predict_stream(x, operand, gpu)) for x in layouts]
+    limit = min(p.seconds_per_point for _, p in found) * (1 + TOLERANCE)
+    good = [(x, p) for x, p in found if p.seconds_per_point <= limit]
+
+    def busiest(pair: tuple[StreamLayout, Prediction]) -> tuple[float, int]:
+        layout, prediction = pair
+        busy = {**prediction.busy, "dram": 0.0}
+        # Bytes in flight beyond what is needed are worth little.
+        busy["latency"] -= WAITING - AT_EASE
+        return max(AT_EASE, *busy.values()), layout.registers
+
+    return min(good, key=busiest)[0]

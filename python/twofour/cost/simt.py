@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What plain kernels of weighted sums cost (targets.gpu.simt_kernel).
+
+A thread loads each of its inputs once and keeps it in a register; neighbouring threads read it
+again. Assumptions about caches: what the threads of a block read counts once, the first-level cache
+has it for the others. Blocks run in the order of memory, so that the halo that blocks share is
+found in the second level, along all axes: every input is read from memory once, as long as that
+cache holds a row of blocks (along axis 0) of the input and of the output.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import product
+from typing import TYPE_CHECKING
+
+from twofour.cost.costs import Costs
+from twofour.cost.counts import LANES, SECTOR, Counts, lines, resident, sectors
+from twofour.runtime.dtypes import ELEMENT_TYPES
+from twofour.runtime.launching import block_count
+from twofour.sim.chips import Chip
+
+if TYPE_CHECKING:
+    from twofour.targets.cpu.direct_kernel import DirectKernel, Terms
+    from twofour.targets.gpu.point_grid import PointGrid
+
+# PTX instructions of a warp: which points a thread has, the first for the only axis, and with each
+# further axis more, since there the number of the block is divided.
+START, START_AXES, START_AXIS = 16, 10, 11
+# Addresses: of a view's first point, by axis and pair of views; of a row from there.
+VIEW_AXIS, ROW_ADDRESS = 4, 1
+# Registers of a thread beside the inputs that it holds, more for each axis.
+REGISTERS, REGISTERS_AXIS = 2, 6
+
+Row = tuple[int, ...]
+
+
+class _Launch:
+    """The work of a thread, and where it lies in memory."""
+
+    def __init__(self, kernel: DirectKernel, grid: PointGrid, element: str, shape: Sequence[int]):
+        self.kernel, self.grid, self.element = kernel, grid, element
+        self.itemsize = ELEMENT_TYPES[element].itemsize
+        self.points = math.prod(shape)
+        tile = grid.launch(self.itemsize).tile
+        self.tile, self.threads = tile, math.prod(grid.threads)
+        self.blocks = block_count(tile, 1, shape)
+        self.warps = self.blocks * self.threads // LANES
+        own = set(grid.shifts)
+        self.reads = [_places(terms, grid.shifts) for terms in kernel.inputs]
+        if kernel.has_addend:
+            self.reads.append(own)
+        self.stores = own
+        self.terms = sum(_terms(terms) for terms in kernel.inputs)
+
+    @property
+    def loads(self) -> int:
+        """Elements that a thread loads."""
+        return sum(map(len, self.reads))
+
+    def instructions(self) -> int:
+        """Of one warp."""
+        kernel, rank, outputs = self.kernel, self.grid.rank, len(self.stores)
+        start = START if rank == 1 else START_AXES + START_AXIS * rank
+        views = VIEW_AXIS * rank * (len(self.reads) + 1)
+        places = [*self.reads, self.stores]
+        rows = sum(len({place[:-1] for place in of_view}) for of_view in places) if rank > 1 else 0
+        converted = (self.loads + outputs) * (self.itemsize == 2)
+        sums = outputs * (self.terms + bool(kernel.has_addend and kernel.constant))
+        return start + views + ROW_ADDRESS * rows + self.loads + converted + sums + outputs
+
+    def load_sectors(self) -> int:
+        """Of the accesses of one warp."""
+        return sum(self._sectors(place[-1]) for places in self.reads for place in places)
+
+    def stored_sectors(self) -> int:
+        """Of the accesses of one warp."""
+        return sum(self._sectors(place[-1]) for place in self.stores)
+
+    def lines(self) -> float:
+        """Cache lines of the accesses of one warp."""
+        size = LANES * self.itemsize
+        places = [place for view in (*self.reads, self.stores) for place in view]
+        return sum(lines(place[-1] * self.itemsize, size) for place in places)
+
+    def block_sectors(self) -> int:
+        """Sectors of the inputs of one block, those that its warps share counted once."""
+        rows = list(product(*map(range, self.tile[:-1])))
+        total = 0
+        for terms in self.kernel.inputs:
+            ends: dict[Row, tuple[int, int]] = {}
+            for offset, (lo, hi) in _row_ends(terms).items():
+                for row in rows:
+                    at = tuple(map(sum, zip(row, offset, strict=True)))
+                    first, last = ends.get(at, (lo, hi))
+                    ends[at] = min(first, lo), max(last, hi)
+            for first, last in ends.values():
+                elements = self.tile[-1] + last - first
+                total += sectors(first * self.itemsize, elements * self.itemsize)
+        if self.kernel.has_addend:
+            total += len(rows) * sectors(0, self.tile[-1] * self.itemsize)
+        return total
+
+    def _sectors(self, column: int) -> int:
+        """Of a warp's access that begins `column` elements from the start of a sector."""
+        return sectors(column * self.itemsize, LANES * self.itemsize)
+
+
+def _terms(terms: Terms) -> int:
+    return sum(1 for weight in terms.weights if weight)
+
+
+def _used(terms: Terms) -> list[Row]:
+    """The offsets that count."""
+    pairs = zip(terms.offsets, terms.weights, strict=True)
+    return [tuple(offset) for offset, weight in pairs if weight]
+
+
+def _places(terms: Terms, shifts: Sequence[Row]) -> set[Row]:
+    """The points that a thread reads, relative to its first output."""
+    return {
+        tuple(map(sum, zip(offset, shift, strict=True)))
+        for offset in _used(terms)
+        for shift in shifts
+    }
+
+
+def _row_ends(terms: Terms) -> dict[Row, tuple[int, int]]:
+    """By row: the first and the last column that an output reads, relative to its own."""
+    columns = defaultdict(list)
+    for offset in _used(terms):
+        columns[offset[:-1]].append(offset[-1])
+    return {row: (min(found), max(found)) for row, found in columns.items()}
+
+
+def simt_counts(
+    kernel: DirectKernel, grid: PointGrid, shape: Sequence[int], element: str
+) -> Counts:
+    """The counters of one launch on an output of `shape`; arguments as for `simt_costs`."""
+    launch = _Launch(kernel, grid, element, shape)
+    by_point = launch.warps / launch.points
+    return Counts(
+        instructions=launch.instructions() * by_point,
+        mma=0.0,
+        shared_wavefronts=0.0,
+        global_load_bytes=SECTOR * launch.load_sectors() * by_point,
+        global_store_bytes=SECTOR * launch.stored_sectors() * by_point,
+    )
+
+
+def simt_costs(
+    kernel: DirectKernel,
+    grid: PointGrid,
+    shape: Sequence[int],
+    element: str,
+    chip: Chip,
+    *,
+    registers: int | None = None,
+) -> Costs:
+    """The costs of one launch on an output of `shape`, all of whose blocks count as whole.
+
+    Args:
+        kernel: the weighted sums.
+        grid: the points of the threads.
+        shape: outputs per axis.
+        element: the type in memory.
+        chip: what fits on a multiprocessor.
+        registers: of a thread; estimated where they are not known.
+    """
+    launch = _Launch(kernel, grid, element, shape)
+    itemsize, points = launch.itemsize, launch.points
+    if registers is None:
+        held = launch.loads * max(1, itemsize // 4)
+        registers = REGISTERS + REGISTERS_AXIS * grid.rank + held
+    warps, blocks = resident(chip, registers, launch.threads, 0)
+    by_warp = launch.warps / points
+    asked = launch.blocks * launch.block_sectors() + launch.warps * launch.stored_sectors()
+    arithmetic = "f64" if element == "f64" else "f32"
+    return Costs(
+        instructions=launch.instructions() * by_warp,
+        l1_wavefronts=launch.lines() * by_warp,
+        l2_bytes=SECTOR * asked / points,
+        dram_bytes=itemsize * (len(launch.reads) + 1),
+        store_bytes=itemsize,
+        # First what is read, then what is written is on its way; the halo is mostly in a cache.
+        bytes_in_flight=LANES * itemsize * grid.points,
+        resident_warps=warps,
+        resident_blocks=blocks,
+        blocks=launch.blocks,
+        fma={arithmetic: launch.terms},
+    )

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The strip of a warp: where it lies, how its rows of inputs are read and its outputs written.
+
+Lane (g, t) reads eight neighbouring inputs of tile g with one access, from 8 t on, and writes four
+neighbouring outputs of it, from 4 t on. A strip inside the array needs no checks; at its edges
+inputs that no output reads are replaced by zeros, and outputs are written one by one.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from twofour.layout.chunks import CHUNK, COLUMNS, OUTPUTS
+from twofour.layout.fragments import LANES
+from twofour.layout.stream import STRIP, StreamLayout
+from twofour.mlir import arith, gpu, ir, memref, scf, vector
+from twofour.targets.gpu.code import Index, IndexCode, conjunction
+from twofour.targets.gpu.flat_array import flat_array
+from twofour.targets.gpu.matrix_ops import i32
+
+ACCESS = 16  # bytes that a lane reads at once
+WRITTEN = 4  # neighbouring outputs of a lane
+
+
+class Strip:
+    """Emits the reads and writes of a warp's strip, at the insertion point.
+
+    Attributes:
+        code: index arithmetic.
+        lane: of this thread.
+        first: the first step of the march; steps: how many there are.
+        pitch_in, pitch_out: elements from one step to the next.
+    """
+
+    def __init__(self, layout: StreamLayout, element: ir.Type, entry: ir.Block):
+        self.layout, self.element, self.code = layout, element, IndexCode(entry)
+        source, target = entry.arguments
+        self.source = flat_array(self.code, source, layout.reach_lo)
+        self.target = flat_array(self.code, target, (0,) * layout.rank)
+        self._find_lane()
+        self._find_place()
+
+    def _find_lane(self) -> None:
+        code, thread = self.code, gpu.thread_id(gpu.Dimension.x)
+        self.warp, self.lane = code.div(thread, LANES), code.rem(thread, LANES)
+        tile, place = code.div(self.lane, 4), code.rem(self.lane, 4)
+        self.lane_in = code.add(code.mul(tile, OUTPUTS), code.mul(place, CHUNK))
+        self.lane_out = code.add(code.mul(tile, OUTPUTS), code.mul(place, WRITTEN))
+
+    def _find_place(self) -> None:
+        """The strip's first output: `x` on the last axis, `y` on the one between."""
+        code, layout, sizes = self.code, self.layout, self.target.sizes
+        number, blocks = gpu.block_id(gpu.Dimension.x), gpu.grid_dim(gpu.Dimension.x)
+        self.y = 0
+        if layout.rank == 1:
+            width = layout.tile[0]
+            self.pitch_in = self.pitch_out = width
+            self.x, count = code.mul(self.warp, STRIP), code.ceil_div(sizes[0], width)
+        else:
+            strips = code.ceil_div(sizes[-1], layout.tile[-1])
+            number, block = code.split(number, strips)
+            blocks, _ = code.split(blocks, strips)
+            self.x = code.mul(block, layout.tile[-1])
+            if layout.rank == 2:
+                self.x = code.add(self.x, code.mul(self.warp, STRIP))
+            else:
+                bands = code.ceil_div(sizes[1], layout.tile[1])
+                number, block = code.split(number, bands)
+                blocks, _ = code.split(blocks, bands)
+                self.y = code.mul(code.add(code.mul(block, layout.warps), self.warp), layout.rows)
+            self.pitch_in, self.pitch_out = self.source.strides[0], self.target.strides[0]
+            count = sizes[0]
+        # The blocks of a strip share the steps evenly, however many there are.
+        march = code.div(code.add(count, blocks, -1), blocks)
+        self.first = code.mul(number, march)
+        self.steps = code.minimum(code.sub(count, self.first), march)
+
+    def when_working(self, body: Callable[[bool], None]) -> None:
+        """`body(inside)` where the strip has outputs; `inside` where all it touches exists."""
+        code, layout = self.code, self.layout
+        begin, end = self._column(0), code.add(self._column(code.sub(self.steps, 1)), STRIP)
+        working = [code.less(0, self.steps), code.less(begin, self.target.sizes[-1])]
+        inside = [
+            code.less(-layout.reach_lo[-1] - 1, code.add(begin, self._first_start)),
+            code.less(code.add(end, self._beyond - 1), self.source.sizes[-1]),
+            code.less(code.add(end, -1), self.target.sizes[-1]),
+        ]
+        if layout.rank == 3:
+            working.append(code.less(self.y, self.target.sizes[1]))
+            inside.append(code.less(code.add(self.y, layout.rows - 1), self.target.sizes[1]))
+
+        def work() -> None:
+            branch = scf.IfOp(conjunction(inside), has_else=True)
+            for is_inside, block in ((True, branch.then_block), (False, branch.else_block)):
+                with ir.InsertionPoint(block):
+                    body(is_inside)
+                    scf.yield_([])
+
+        code.when(conjunction(working), work)
+
+    @property
+    def _first_start(self) -> int:
+        return min(start for _, start in self.layout.reads)
+
+    @property
+    def _beyond(self) -> int:
+        """Inputs that are read beyond the strip."""
+        return max(start for _, start in self.layout.reads) + COLUMNS - OUTPUTS
+
+    def _column(self, step: Index) -> Index:
+        """The first output of a step on the last axis; beyond the last step, that of the last."""
+        code = self.code
+        if self.layout.rank > 1:
+            return self.x
+        step = code.minimum(step, code.sub(self.steps, 1))
+        return code.add(self.x, code.mul(code.add(self.first, step), self.pitch_in))
+
+    def begin_of_inputs(self) -> Index:
+        """Where the first row of inputs lies, in the column of the first output."""
+        code = self.code
+        row = code.add(self.first, self.layout.first)
+        between = code.mul(self.y, self.source.strides[1]) if self.layout.rank == 3 else 0
+        return code.add(code.mul(row, self.pitch_in), between, self.x)
+
+    def begin_of_outputs(self) -> Index:
+        """Where the first row of outputs lies, in the column of this lane's first one."""
+        code = self.code
+        between = code.mul(self.y, self.target.strides[1]) if self.layout.rank == 3 else 0
+        return code.add(code.mul(self.first, self.pitch_out), between, self.x, self.lane_out)
+
+    def read(
+        self, fragment: tuple[int, int], source: Index, step: Index, is_inside: bool
+    ) -> list[ir.Value]:
+        """The words of a fragment of B; the first row of inputs of its step begins at `source`."""
+        between, start = fragment
+        row = self.code.add(source, self._row_between(between, is_inside))
+        if is_inside:
+            return self._load(self.code.add(row, self.lane_in, start))
+        if self.layout.rank == 1:
+            return self._load_at_ends(row, step, start)
+        return self._load_masked(row, step, start)
+
+    def _row_between(self, number: int, is_inside: bool) -> Index:
+        """How far row `number` along the axis between lies; the last one again beyond it."""
+        code = self.code
+        if self.layout.rank < 3:
+            return 0
+        if is_inside:
+            return code.mul(number, self.source.strides[1])
+        last = code.sub(code.sub(self.source.sizes[1], 1), self.y)
+        return code.mul(code.minimum(number, last), self.source.strides[1])
+
+    def _load(self, place: Index) -> list[ir.Value]:
+        chunk = ir.VectorType.get([CHUNK], self.element)
+        inputs = vector.load(chunk, self.source.flat, [self.code.value(place)], alignment=ACCESS)
+        words = vector.bitcast(ir.VectorType.get([4], i32()), inputs)
+        return [vector.extract(words, [], ir.DenseI64ArrayAttr.get([n])) for n in range(4)]
+
+    def _load_at_ends(self, row: Index, step: Index, start: int) -> list[ir.Value]:
+        """Masked loads for the steps of a march along the only axis that meet an end."""
+        code = self.code
+        x = code.add(self._column(step), start)
+        inside = conjunction(
+            [
+                code.less(-self.layout.reach_lo[-1] - 1, x),
+                code.less(code.add(x, STRIP + COLUMNS - OUTPUTS - 1), self.source.sizes[-1]),
+            ]
+        )
+        branch = scf.IfOp(inside, [i32()] * 4, has_else=True)
+        with ir.InsertionPoint(branch.then_block):
+            scf.yield_(self._load(code.add(row, self.lane_in, start)))
+        with ir.InsertionPoint(branch.else_block):
+            scf.yield_(self._load_masked(row, step, start))
+        return list(branch.results)
+
+    def _load_masked(self, row: Index, step: Index, start: int) -> list[ir.Value]:
+        """Inputs of this lane, zero where no output of the array reads them."""
+        code, lo = self.code, self.layout.reach_lo[-1]
+        x = code.add(self._column(step), self.lane_in, start)
+        low = self._clamped(code.sub(-lo, x))
+        high = self._clamped(code.sub(self.source.sizes[-1], x))
+        # A chunk that no output reads may not exist; the first of the row that one does, does.
+        existing = code.sub(-lo // CHUNK * CHUNK, self._column(step))
+        place = code.select(code.less(low, high), code.add(self.lane_in, start), existing)
+        words = self._load(code.add(row, place))
+        return [arith.andi(word, self._mask(low, high, n)) for n, word in enumerate(words)]
+
+    def _clamped(self, number: Index) -> ir.Value:
+        return self.code.minimum(self.code.maximum(number, 0), CHUNK)
+
+    def _mask(self, low: ir.Value, high: ir.Value, word: int) -> ir.Value:
+        """The bits of word `word` that hold inputs low, ..., high - 1."""
+        code, mask = self.code, None
+        for half in range(2):
+            number = 2 * word + half
+            valid = conjunction([code.less(low, number + 1), code.less(number, high)])
+            bits = arith.select(valid, self._word(0xFFFF << 16 * half), self._word(0))
+            mask = bits if mask is None else arith.ori(mask, bits)
+        return mask
+
+    def _word(self, bits: int) -> ir.Value:
+        signed = int(np.uint32(bits).view(np.int32))
+        return self.code.constants.get(
+            ("word", bits), lambda: arith.ConstantOp(i32(), signed).result
+        )
+
+    def write(self, outputs: list[ir.Value], target: Index, step: Index, is_inside: bool) -> None:
+        """Write this lane's outputs of a step, a vector for each row along the axis between."""
+        code, layout = self.code, self.layout
+        for number, values in enumerate(outputs):
+            stride = self.target.strides[1] if layout.rank == 3 else 0
+            place = code.add(target, code.mul(number, stride))
+            if is_inside:
+                self._store(values, place)
+                continue
+
+            def write(values=values, place=place) -> None:
+                self._write_some(values, place, step)
+
+            if layout.rank == 3:
+                code.when(code.less(code.add(self.y, number), self.target.sizes[1]), write)
+            else:
+                write()
+
+    def _store(self, values: ir.Value, place: Index) -> None:
+        vector.store(values, self.target.flat, [self.code.value(place)], alignment=ACCESS // 2)
+
+    def _write_some(self, values: ir.Value, place: Index, step: Index) -> None:
+        """Write those outputs of this lane that the array has."""
+        code = self.code
+        left = code.sub(self.target.sizes[-1], code.add(self._column(step), self.lane_out))
+
+        def one(number: int) -> None:
+            value = vector.extract(values, [], ir.DenseI64ArrayAttr.get([number]))
+            memref.store(value, self.target.flat, [code.value(code.add(place, number))])
+
+        branch = scf.IfOp(code.less(WRITTEN - 1, left), has_else=True)
+        with ir.InsertionPoint(branch.then_block):
+            self._store(values, place)
+            scf.yield_([])
+        with ir.InsertionPoint(branch.else_block):
+            for number in range(WRITTEN - 1):
+                code.when(code.less(number, left), lambda number=number: one(number))
+            scf.yield_([])

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How fast built-in kernels are predicted to be, and what is chosen for that."""
+
+import json
+import math
+
+import pytest
+
+import layout_cases
+from twofour import cost
+from twofour.analysis import LinearSweep
+from twofour.cli.main import main
+from twofour.cost.explore import DOMAINS, TOLERANCE, reference_gpu
+from twofour.kernels import built_in_kernels
+from twofour.options import CompileOptions
+from twofour.targets.gpu.build import compile_gpu
+from twofour.targets.gpu.candidates import candidates
+
+KERNELS = built_in_kernels()
+TABLE_2 = (
+    "heat1d_ftcs",
+    "paper_1d5p",
+    "heat2d_ftcs",
+    "lbm_d2q9_diffusion",
+    "paper_star2d13p",
+    "paper_box2d49p",
+    "heat3d_ftcs",
+    "paper_box3d27p",
+)
+H200 = cost.find("H200")
+
+
+def ranking(name, *, steps=1, gpu=H200, schedules=("stream", "simt")):
+    kernel = KERNELS[name]
+    offsets, weights = layout_cases.fused(list(kernel.offsets), list(kernel.weights), steps)
+    sweep = LinearSweep("f", name, tuple(offsets), tuple(weights), steps)
+    return candidates(sweep, "f16", "f16", gpu, schedules)
+
+
+@pytest.mark.parametrize("name", TABLE_2)
+def test_single_steps_of_table_2_run_at_the_rate_of_a_copy(name):
+    best = ranking(name).candidates[0]
+    assert best.prediction.fraction_of_copy >= 0.9
+    busy = best.prediction.busy
+    assert max(busy[resource] for resource in ("l2", "l1", "mma", "issue")) <= 0.7
+    assert busy["latency"] <= 1
+    assert best.costs.dram_bytes <= 1.1 * 4
+
+
+def test_most_kernels_run_at_85_percent_of_a_copy():
+    found = {name: ranking(name).candidates[0].prediction.fraction_of_copy for name in KERNELS}
+    slow = {name for name, fraction in found.items() if fraction < 0.85}
+    # One instruction for each row of inputs is too many here.
+    assert slow == {
+        "acoustic_iso3d_o16",
+        "an5d_box3d2r",
+        "schroedinger_kinetic3d_o12",
+        "yask_3plane_r3",
+    }
+
+
+@pytest.mark.parametrize(
+    "name, factor",
+    [("heat1d_ftcs", 2.7), ("heat2d_ftcs", 2.7), ("lbm_d2q9_diffusion", 2.7), ("heat3d_ftcs", 2)],
+)
+def test_three_fused_steps_run_beyond_a_copy(name, factor):
+    assert ranking(name, steps=3).candidates[0].prediction.fraction_of_copy >= factor
+
+
+@pytest.mark.parametrize(
+    "name, limit", [("heat2d_ftcs", 18), ("lbm_d2q9_diffusion", 18), ("paper_box2d49p", 26)]
+)
+def test_instructions_of_128_outputs(name, limit, capsys):
+    found = explain(capsys, name, "--target", "sm_90", "--dtype", "f16")
+    assert found["schedule"] == "stream"
+    assert 128 * found["counters"]["instructions"] <= limit
+
+
+@pytest.mark.parametrize(
+    "target", ["sm_90", *(pytest.param(t, marks=pytest.mark.full) for t in ("sm_80", "sm_89"))]
+)
+@pytest.mark.parametrize("dtype", ["f16", "tf32", "f32", "f64"])
+@pytest.mark.parametrize("name", ["heat1d_ftcs", "paper_box2d49p", "acoustic_iso3d_o8"])
+def test_what_is_chosen_is_never_predicted_slower_than_plain_threads(name, dtype, target):
+    compiled = compile_gpu(KERNELS[name], CompileOptions(f"sim:{target}", dtype=dtype))
+    element = compiled.found.element
+    ranked = candidates(compiled.found.single, element, dtype, reference_gpu(target)).candidates
+    seconds = {c.schedule: c.prediction.seconds_per_point for c in ranked}
+    assert seconds[compiled.schedule] <= (1 + TOLERANCE) * seconds["simt"]
+
+
+def test_fused_steps_are_counted():
+    single, fused = (ranking("heat2d_ftcs", steps=n).candidates for n in (1, 3))
+    assert fused[0].costs.steps == 3
+    # Memory is read and written once for three steps.
+    ratio = single[0].prediction.seconds_per_point / fused[0].prediction.seconds_per_point
+    assert ratio == pytest.approx(3, rel=0.1)
+
+
+def explain(capsys, *words):
+    assert main(["explain", *words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_explain_reports_a_prediction_for_a_chip(capsys):
+    words = ("heat2d_ftcs", "--target", "sim:sm_90", "--dtype", "f16")
+    found = explain(capsys, *words, "--chip", "h100")
+    assert found["chip"] == "H100"
+    predicted = found["predicted"]
+    points = math.prod(DOMAINS[2])
+    assert predicted["gstencil_per_s"] == pytest.approx(1e-9 / predicted["seconds_per_point"])
+    assert points * predicted["seconds_per_point"] > 4 * points / 3.35e12
+    assert 0 < predicted["fraction_of_copy"] <= 1 and predicted["limited_by"] in predicted["busy"]
+    ranked = found["candidates"]
+    assert [c["schedule"] for c in ranked if c["chosen"]] == [found["schedule"]]
+    rates = [c["gstencil_per_s"] for c in ranked]
+    assert rates == sorted(rates, reverse=True) and len(ranked) == 4
+    assert explain(capsys, *words)["chip"] == "H200"
+    assert main(["explain", *words]) == 0
+    assert "predicted for H200: stream" in capsys.readouterr().out
+
+
+def test_nothing_is_predicted_for_programs_that_are_no_linear_step(capsys):
+    found = explain(capsys, "docs/examples/gray_scott.mlir", "--target", "sim:sm_90")
+    assert found["predicted"] is None and found["candidates"] == []
+
+
+@pytest.mark.parametrize(
+    "target, chip, message",
+    [
+        ("sm_90", "A100", "expected a chip of sm_90, got A100, which is sm_80"),
+        ("sm_90", "V100", "expected a chip of A100, H100, H200, RTX4090, got 'V100'"),
+        ("cpu", "H200", "expected a GPU target for chip H200, got target 'cpu'"),
+    ],
+)
+def test_a_chip_that_does_not_fit_is_refused(target, chip, message, capsys):
+    assert main(["explain", "heat1d_ftcs", "--target", target, "--chip", chip]) == 1
+    assert message in capsys.readouterr().err

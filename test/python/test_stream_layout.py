@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a warp that streams reads, multiplies and keeps."""
+
+import numpy as np
+import pytest
+
+from twofour.errors import TwofourError, Unsuitable
+from twofour.kernels import built_in_kernels
+from twofour.layout.chunks import COLUMNS, chunk_operator, column_places, row_places
+from twofour.layout.crush import crush
+from twofour.layout.matching import apply_permutation, permute_2to4
+from twofour.layout.stream import MAX_REGISTERS, is_chunked, metadata_words, stream_layouts
+
+KERNELS = built_in_kernels()
+TOO_LARGE = "acoustic_iso3d_o16"  # for the registers
+
+
+def reach(offsets):
+    columns = list(zip(*offsets, strict=True))
+    return tuple(-min(c) for c in columns), tuple(max(c) for c in columns)
+
+
+def layouts(name, **choices):
+    kernel = KERNELS[name]
+    operator = chunk_operator(kernel.offsets, kernel.weights)
+    return stream_layouts(operator, reach(kernel.offsets), **choices)
+
+
+@pytest.mark.parametrize("name", [name for name in KERNELS if name != TOO_LARGE])
+def test_the_terms_are_the_stencil(name):
+    kernel, layout = KERNELS[name], layouts(name)[-1]
+    rank, sums = len(kernel.offsets[0]), {}
+    for term in layout.terms:
+        lead = (term.along, term.across)[: rank - 1]
+        rows, columns = np.nonzero(layout.blocks[term.block])
+        for row, column in zip(rows, columns, strict=True):
+            x = term.start + column_places()[column] - row_places()[row]
+            key = (row, *lead, int(x))
+            sums[key] = sums.get(key, 0.0) + layout.blocks[term.block][row, column]
+    points = {o: w for o, w in zip(kernel.offsets, kernel.weights, strict=True) if w}
+    assert sums == {(row, *o): w for row in range(16) for o, w in points.items()}
+
+
+@pytest.mark.parametrize("name", ["heat2d_ftcs", "heat3d_ftcs", "elastic_staggered_div3d_o4"])
+def test_every_fragment_is_read_once_a_step(name):
+    for layout in layouts(name):
+        needed = {
+            (row + term.across, term.start) for term in layout.terms for row in range(layout.rows)
+        }
+        assert layout.reads == sorted(needed)
+        rows = {term.along for term in layout.terms}
+        assert (layout.first, layout.depth) == (min(rows), max(rows) - min(rows))
+
+
+@pytest.mark.parametrize("name", [name for name in KERNELS if name != TOO_LARGE])
+def test_marches_are_whole_rounds(name):
+    for layout in layouts(name):
+        assert layout.registers <= MAX_REGISTERS
+        assert layout.unroll % (layout.depth + 1) == 0
+        before = max(layout.depth, layout.steps_ahead + 1)
+        assert (layout.march - before) % layout.unroll == 0 and layout.march > before
+
+
+def test_equal_blocks_of_a_are_kept_once():
+    layout = layouts("paper_box3d27p")[0]
+    assert len(layout.terms) == 9 and len(layout.blocks) == 1
+    words, numbers = metadata_words(layouts("tti2d_gzz_o8")[0])
+    assert len(numbers) == 18 and len(words) < 18
+    assert len(np.unique(words, axis=0)) == len(words)
+
+
+def test_choices_are_kept():
+    (layout,) = layouts("heat3d_ftcs", block=(1, 8, 128), stages=3, march=17)[:1]
+    assert (layout.tile, layout.stages, layout.march) == ((1, 8, 128), 3, 17)
+    assert {layout.tile for layout in layouts("heat2d_ftcs")} == {(1, 512)}
+
+
+@pytest.mark.parametrize(
+    "name, block", [("heat2d_ftcs", (1, 256)), ("heat3d_ftcs", (1, 5, 128)), ("heat1d_ftcs", (8,))]
+)
+def test_a_block_that_warps_cannot_have_is_refused(name, block):
+    with pytest.raises(TwofourError, match=r"expected a block of (1x)*.* outputs, got"):
+        layouts(name, block=block)
+
+
+def test_what_does_not_stream():
+    kernel = KERNELS["heat2d_ftcs"]
+    crushed = crush(kernel.offsets, kernel.weights, (1, 16))
+    staircase = apply_permutation(crushed, permute_2to4(crushed, "staircase"))
+    assert not is_chunked(staircase)
+    assert is_chunked(chunk_operator(kernel.offsets, kernel.weights))
+    with pytest.raises(Unsuitable, match="expected columns in chunks of eight"):
+        stream_layouts(staircase, reach(kernel.offsets))
+    operator = chunk_operator([(0, 0, 0, 0)], [1.0])
+    with pytest.raises(Unsuitable, match="expected arrays of rank 1 to 3, got rank 4"):
+        stream_layouts(operator, ((0,) * 4, (0,) * 4))
+    wide = KERNELS[TOO_LARGE]
+    assert chunk_operator(wide.offsets, wide.weights).matrix.shape[1] == 35 * COLUMNS
+    with pytest.raises(Unsuitable, match=f"expected at most {MAX_REGISTERS} registers"):
+        layouts(TOO_LARGE)
