@@ -4,22 +4,55 @@
 import argparse
 import json
 
+from twofour.analysis import Source
 from twofour.api import find_source
 from twofour.explain import as_text, explain
+from twofour.files import check_output, write_files
+from twofour.frontend.source import ProgramText
 from twofour.options import CompileOptions
 
 
 def explain_command(options: argparse.Namespace) -> None:
-    """Print the report; raises TwofourError for a program that cannot be compiled."""
-    report = explain(
-        find_source(options.source),
-        CompileOptions(
-            target=options.target,
-            schedule=options.schedule,
-            dtype=options.dtype,
-            fuse_steps=options.fuse_steps,
-            function=options.function,
-        ),
-        options.chip,
+    """Print the report, or write it as a page.
+
+    Raises TwofourError for a program that cannot be compiled and a file that cannot be written,
+    before anything is.
+    """
+    source = find_source(options.source)
+    wanted = CompileOptions(
+        target=options.target,
+        schedule=options.schedule,
+        dtype=options.dtype,
+        fuse_steps=options.fuse_steps,
+        function=options.function,
     )
+    if options.html is not None:
+        check_output(options.html)
+        if isinstance(source, str):
+            source = ProgramText.of(source)
+        report, page = _page(source, wanted, options.chip)
+        write_files([(options.html, lambda file: file.write(page))])
+        print(
+            f"{options.html}: {report['name']}, {report['schedule']} on {report['target']}, "
+            f"{report['dtype']}, {len(page)} bytes"
+        )
+        return
+    report = explain(source, wanted, options.chip)
     print(json.dumps(report, indent=2) if options.json else as_text(report))
+
+
+def _page(source: Source, wanted: CompileOptions, chip: str | None) -> tuple[dict, bytes]:
+    """The report, and the page of it."""
+    # What draws is loaded where it is used only, and so are the compilers.
+    from twofour.html_page.operator_stages import operator_stages
+    from twofour.html_page.page import html_report
+
+    if wanted.target == "cpu":
+        from twofour.targets.cpu.stages import stage_texts
+    else:
+        from twofour.targets.gpu.build import stage_texts
+
+    report = explain(source, wanted, chip)
+    texts = stage_texts(source, wanted)
+    operators = operator_stages(report, texts["stencil"])
+    return report, html_report(report, texts, operators).encode()

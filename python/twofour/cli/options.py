@@ -109,8 +109,16 @@ def _add_compile(commands) -> None:
 def _add_explain(commands) -> None:
     parser = commands.add_parser("explain", help="say what the compiler decides, and why")
     _add_program(parser)
-    parser.add_argument("--chip", metavar="NAME", help="predict for A100, H100, H200 or RTX4090")
-    parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument(
+        "--chip",
+        metavar="NAME",
+        help="predict for A100, H100, H200 or RTX4090",
+    )
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="as JSON")
+    form.add_argument(
+        "--html", metavar="FILE.html", help="as a page with pictures of A and the IR of every stage"
+    )
     parser.set_defaults(command=_explain)
 
 
