@@ -9,24 +9,12 @@ import numpy as np
 import pytest
 
 from twofour.explain import explain
-from twofour.kernels import built_in_kernels
+from twofour.kernels import TABLE_2, built_in_kernels
 from twofour.options import CompileOptions
 from twofour.runtime.programs import from_bundle
 from twofour.targets.gpu.build import compile_gpu
 from twofour.targets.gpu.cuda_toolkit import find_ptxas
 
-# Kernels of SparStencil's table 2: Heat-1D, 1D5P, Heat-2D, Box-2D9P, Star-2D13P, Box-2D49P,
-# Heat-3D, Box-3D27P.
-TABLE_2 = (
-    "heat1d_ftcs",
-    "paper_1d5p",
-    "heat2d_ftcs",
-    "lbm_d2q9_diffusion",
-    "paper_star2d13p",
-    "paper_box2d49p",
-    "heat3d_ftcs",
-    "paper_box3d27p",
-)
 needs_ptxas = pytest.mark.skipif(find_ptxas() is None, reason="ptxas is not installed")
 
 
@@ -37,7 +25,7 @@ def halo_bytes_per_point(kernel, tile) -> float:
     return 2 * math.prod(extents) / math.prod(tile)
 
 
-@pytest.mark.parametrize("name", TABLE_2)
+@pytest.mark.parametrize("name", TABLE_2.values())
 def test_sparse_kernels_of_table_2(name):
     kernel = built_in_kernels()[name]
     options = CompileOptions("sm_90", "sparse", "f16")
@@ -53,7 +41,7 @@ def test_sparse_kernels_of_table_2(name):
 
 @needs_ptxas
 @pytest.mark.parametrize("chip", ["sm_80", "sm_90"])
-@pytest.mark.parametrize("name", TABLE_2)
+@pytest.mark.parametrize("name", TABLE_2.values())
 def test_sparse_kernels_of_table_2_stay_in_registers(name, chip):
     bundle = compile_gpu(built_in_kernels()[name], CompileOptions(chip, "sparse", "f16")).bundle
     ((_, kernel),) = bundle.kernels.items()

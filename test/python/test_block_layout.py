@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from twofour.errors import TwofourError
-from twofour.kernels import built_in_kernels
+from twofour.kernels import TABLE_2, built_in_kernels
 from twofour.layout.banks import wavefronts
 from twofour.layout.block import MAX_SHARED, lay_out_block
 from twofour.layout.column_order import order_columns
@@ -17,16 +17,6 @@ from twofour.layout.matching import apply_permutation, permute_2to4
 from twofour.layout.patch import PatchOperator, check
 from twofour.layout.search import best_tile
 
-TABLE_2 = (
-    "heat1d_ftcs",
-    "paper_1d5p",
-    "heat2d_ftcs",
-    "lbm_d2q9_diffusion",
-    "paper_star2d13p",
-    "paper_box2d49p",
-    "heat3d_ftcs",
-    "paper_box3d27p",
-)
 FRAGMENTS = {"f16": (SPARSE_16, 2), "tf32": (SPARSE_32, 4), "dense f16": (DENSE_16, 2),
              "dense f64": (DENSE_64, 8)}  # fmt: skip
 
@@ -53,7 +43,7 @@ def lay_out(name, kind):
 @pytest.mark.parametrize(
     "name",
     [
-        *TABLE_2,
+        *TABLE_2.values(),
         "acoustic_iso3d_o16",
         "curlcurl_diag3d",
         "log9x9",
@@ -93,7 +83,7 @@ def test_a_block_computes_its_stencil_and_fits(name, kind):
     assert (reads == (operator.input_offsets + first) @ strides).all()
 
 
-@pytest.mark.parametrize("name", TABLE_2)
+@pytest.mark.parametrize("name", TABLE_2.values())
 def test_table_2_kernels_of_f16_meet_few_conflicts(name):
     _, layout, mma = lay_out(name, "f16")
     loads = wavefronts(layout.load_accesses(), 2)

@@ -19,7 +19,7 @@ from twofour.cost.tile import tile_costs, tile_counts
 from twofour.cost.tile_parts import MAX_BATCH, MAX_RESIDENT
 from twofour.dialects.nm.transforms import to_gpu as tensor
 from twofour.dialects.stencil.transforms import to_gpu as simt
-from twofour.kernels import built_in_kernels
+from twofour.kernels import TABLE_2, built_in_kernels
 from twofour.options import CompileOptions
 from twofour.runtime import AxisBoundary, field_element_type
 from twofour.runtime.device_stepping import linear_stepper
@@ -32,16 +32,6 @@ from twofour.targets.gpu.build import compile_gpu
 from twofour.targets.gpu.cuda_toolkit import find_ptxas
 from twofour.targets.gpu.simt_kernel import point_grid
 
-TABLE_2 = (
-    "heat1d_ftcs",
-    "paper_1d5p",
-    "heat2d_ftcs",
-    "lbm_d2q9_diffusion",
-    "paper_star2d13p",
-    "paper_box2d49p",
-    "heat3d_ftcs",
-    "paper_box3d27p",
-)
 CASES = (
     ("stream", "f16"),
     ("sparse", "f16"),
@@ -161,7 +151,7 @@ def check(built: Built, shape, tolerance=0.1, bytes_tolerance=0.01) -> None:
     ("name", "schedule", "dtype"),
     [
         pytest.param(name, *case, marks=() if (name, *case) in SAMPLE else (pytest.mark.full,))
-        for name in TABLE_2
+        for name in TABLE_2.values()
         for case in CASES
     ],
 )
@@ -291,7 +281,7 @@ def test_costs_of_several_fields():
 
 @pytest.mark.full
 @pytest.mark.skipif(find_ptxas() is None, reason="ptxas is not installed")
-@pytest.mark.parametrize("name", TABLE_2)
+@pytest.mark.parametrize("name", TABLE_2.values())
 @pytest.mark.parametrize(("schedule", "dtype"), [c for c in CASES if c[0] != "stream"])
 def test_estimated_residency(name, schedule, dtype):
     kernel = built(name, schedule, dtype, "sm_90")

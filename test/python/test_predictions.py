@@ -11,22 +11,12 @@ from twofour import cost
 from twofour.analysis import LinearSweep
 from twofour.cli.main import main
 from twofour.cost.explore import DOMAINS, TOLERANCE, reference_gpu
-from twofour.kernels import built_in_kernels
+from twofour.kernels import TABLE_2, built_in_kernels
 from twofour.options import CompileOptions
 from twofour.targets.gpu.build import compile_gpu
 from twofour.targets.gpu.candidates import candidates
 
 KERNELS = built_in_kernels()
-TABLE_2 = (
-    "heat1d_ftcs",
-    "paper_1d5p",
-    "heat2d_ftcs",
-    "lbm_d2q9_diffusion",
-    "paper_star2d13p",
-    "paper_box2d49p",
-    "heat3d_ftcs",
-    "paper_box3d27p",
-)
 H200 = cost.find("H200")
 
 
@@ -37,7 +27,7 @@ def ranking(name, *, steps=1, gpu=H200, schedules=("stream", "simt")):
     return candidates(sweep, "f16", "f16", gpu, schedules)
 
 
-@pytest.mark.parametrize("name", TABLE_2)
+@pytest.mark.parametrize("name", TABLE_2.values())
 def test_single_steps_of_table_2_run_at_the_rate_of_a_copy(name):
     best = ranking(name).candidates[0]
     assert best.prediction.fraction_of_copy >= 0.9

@@ -12,6 +12,18 @@ from importlib import resources
 
 Offset = tuple[int, ...]
 
+# The benchmarks of SparStencil's table 2, and the kernels that they are.
+TABLE_2 = {
+    "Heat-1D": "heat1d_ftcs",
+    "1D5P": "paper_1d5p",
+    "Heat-2D": "heat2d_ftcs",
+    "Box-2D9P": "lbm_d2q9_diffusion",
+    "Star-2D13P": "paper_star2d13p",
+    "Box-2D49P": "paper_box2d49p",
+    "Heat-3D": "heat3d_ftcs",
+    "Box-3D27P": "paper_box3d27p",
+}
+
 
 @dataclass(frozen=True)
 class Kernel:
