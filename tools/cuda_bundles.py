@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 import twofour
-from twofour.errors import TwofourError
+from twofour.errors import TwofourError, Unsuitable
 from twofour.kernels import built_in_kernels
+from twofour.pipeline import PipelineFailure
 from twofour.runtime import Progress
 
 ROOT = Path(__file__).parents[1]
@@ -54,18 +55,26 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     kernels = kernel_cases(options.every)
     programs = [{"program": name, "bundle": f"{name}.tfb"} for name in PROGRAMS]
-    total = len(kernels) + len(programs)
+    total, unsuitable = len(kernels) + len(programs), []
     try:
         with Progress("compiling", "bundles") as progress:
             for done, case in enumerate([*kernels, *programs]):
                 progress(done, total)
-                compiled(case, options.target).save(folder / case["bundle"])
+                try:
+                    compiled(case, options.target).save(folder / case["bundle"])
+                except PipelineFailure as failure:
+                    if not isinstance(failure.errors[0], Unsuitable):
+                        raise
+                    unsuitable.append(case)
     except TwofourError as error:
         print(error, file=sys.stderr)
         return 1
+    kernels = [case for case in kernels if case not in unsuitable]
     index = {"kernel": kernels, "program": programs}
     (folder / "cases.json").write_text(json.dumps(index, indent=1) + "\n")
-    print(f"{folder}: {total} bundles for {options.target}")
+    print(f"{folder}: {total - len(unsuitable)} bundles for {options.target}")
+    for case in unsuitable:
+        print(f"left out, since its schedule cannot take it: {case['bundle']}")
     return 0
 
 
