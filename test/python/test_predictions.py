@@ -10,8 +10,10 @@ import layout_cases
 from twofour import cost
 from twofour.analysis import LinearSweep
 from twofour.cli.main import main
-from twofour.cost.explore import DOMAINS, TOLERANCE, reference_gpu
+from twofour.cost.explore import DOMAINS, TOLERANCE, best_stream, predict_stream, reference_gpu
 from twofour.kernels import TABLE_2, built_in_kernels
+from twofour.layout.chunks import chunk_operator
+from twofour.layout.stream import stream_layouts
 from twofour.options import CompileOptions
 from twofour.targets.gpu.build import compile_gpu
 from twofour.targets.gpu.candidates import candidates
@@ -55,6 +57,24 @@ def test_most_kernels_run_at_85_percent_of_a_copy():
 )
 def test_three_fused_steps_run_beyond_a_copy(name, factor):
     assert ranking(name, steps=3).candidates[0].prediction.fraction_of_copy >= factor
+
+
+def test_five_steps_in_one_kernel_run_at_four_times_a_copy():
+    kernel = KERNELS["heat2d_ftcs"]
+    operator = chunk_operator(kernel.offsets, kernel.weights)
+    layout = best_stream(stream_layouts(operator, ((1, 1), (1, 1)), levels=5), "f16", H200)
+    assert predict_stream(layout, "f16", H200).fraction_of_copy >= 4
+
+
+def test_fused_steps_that_do_not_stream_as_one_kernel_stream_in_levels():
+    kernel = KERNELS["paper_box2d49p"]
+    offsets, weights = layout_cases.fused(list(kernel.offsets), list(kernel.weights), 3)
+    fused = LinearSweep("f", "k", tuple(offsets), tuple(weights), 3)
+    single = LinearSweep("f", "k", kernel.offsets, kernel.weights, 1)
+    alone = candidates(fused, "f16", "f16", H200, ("stream",))
+    assert "registers" in alone.refused["stream"]
+    (levels,) = candidates(fused, "f16", "f16", H200, ("stream",), single).candidates
+    assert levels.costs.steps == 3 and levels.prediction.fraction_of_copy > 2
 
 
 @pytest.mark.parametrize(

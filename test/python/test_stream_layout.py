@@ -83,6 +83,23 @@ def test_a_block_that_warps_cannot_have_is_refused(name, block):
         layouts(name, block=block)
 
 
+@pytest.mark.parametrize(
+    "name, levels, trimmed, width",
+    [
+        ("heat2d_ftcs", 1, (0, 0), 128),
+        ("heat2d_ftcs", 2, (8, 8), 112),
+        ("heat2d_ftcs", 9, (8, 8), 112),
+        ("heat2d_ftcs", 10, (16, 16), 96),
+        ("advect1d_beam_warming", 5, (8, 8), 112),  # reaches to one side only
+        ("advect1d_beam_warming", 6, (16, 0), 112),
+    ],
+)
+def test_levels_trim_the_ends_of_a_strip(name, levels, trimmed, width):
+    layout = layouts(name, levels=levels)[0]
+    assert (layout.trimmed, layout.width, layout.tile[-1]) == (trimmed, width, 4 * width)
+    assert layout.input_lo == tuple(levels * reach for reach in layout.reach_lo)
+
+
 def test_what_does_not_stream():
     kernel = KERNELS["heat2d_ftcs"]
     crushed = crush(kernel.offsets, kernel.weights, (1, 16))
@@ -94,6 +111,8 @@ def test_what_does_not_stream():
     operator = chunk_operator([(0, 0, 0, 0)], [1.0])
     with pytest.raises(Unsuitable, match="expected arrays of rank 1 to 3, got rank 4"):
         stream_layouts(operator, ((0,) * 4, (0,) * 4))
+    with pytest.raises(Unsuitable, match="expected arrays of rank 1 or 2 for several levels"):
+        layouts("heat3d_ftcs", levels=2)
     wide = KERNELS[TOO_LARGE]
     assert chunk_operator(wide.offsets, wide.weights).matrix.shape[1] == 35 * COLUMNS
     with pytest.raises(Unsuitable, match=f"expected at most {MAX_REGISTERS} registers"):

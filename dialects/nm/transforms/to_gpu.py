@@ -10,7 +10,7 @@ sparse matrix instructions on values gathered by offset tables, coalesced rows o
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -18,7 +18,14 @@ import numpy as np
 from twofour.cost.explore import best_stream, reference_gpu
 from twofour.dialects.nm.ops import PatchMatmulOp, SparsePatchMatmulOp
 from twofour.dialects.stencil.ops import addend_of, linear_terms
-from twofour.dialects.stencil.sweep import SweepInput, kernel_name, known_domain, replace_by_sweep
+from twofour.dialects.stencil.sweep import (
+    SweepInput,
+    enclosing_function,
+    kernel_name,
+    known_domain,
+    replace_by_sweep,
+)
+from twofour.dialects.stencil.transforms.fuse_steps import SINGLE_STEP_ATTRIBUTE, STEPS_ATTRIBUTE
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.errors import TwofourError, Unsuitable
 from twofour.layout.block import lay_out_block
@@ -77,6 +84,23 @@ def _scale(matrix: np.ndarray, operands: str) -> int:
 
 
 @dataclass(frozen=True)
+class _Applied:
+    """An operator, its constant and its reach (lo, hi), and how often a kernel applies it."""
+
+    operator: PatchOperator
+    constant: float
+    reach: tuple[tuple[int, ...], tuple[int, ...]]
+    levels: int = 1
+
+    @classmethod
+    def of(cls, op) -> "_Applied":
+        offsets, _, constant = linear_terms(op)
+        columns = list(zip(*offsets, strict=True))
+        reach = tuple(-min(c) for c in columns), tuple(max(c) for c in columns)
+        return cls(op.operator(), constant, reach)
+
+
+@dataclass(frozen=True)
 class ConvertNmToGpuPass(ModulePass):
     """Lower every patch operator to a tensor-core kernel and a launch of it.
 
@@ -86,7 +110,9 @@ class ConvertNmToGpuPass(ModulePass):
     multiplied densely. Operators in chunks of eight columns (`nm-permute-2to4{strategy=chunks}`)
     stream through registers, all others through shared memory. `block` holds the outputs of a
     thread block per axis, `stages` the halo tiles in shared memory, or the rows in registers, and
-    `march` how often a block advances along the slowest axis; all are chosen unless given.
+    `march` how often a block advances along the slowest axis; all are chosen unless given. With
+    `levels` functions of fused steps apply the single step once for each of them, in the kernel,
+    rather than once with the weights of all.
     """
 
     name: ClassVar[str] = "convert-nm-to-gpu"
@@ -95,6 +121,7 @@ class ConvertNmToGpuPass(ModulePass):
     block: tuple[int, ...] | None = None
     stages: int | None = None
     march: int | None = None
+    levels: bool = False
 
     def __post_init__(self):
         if self.stages is not None and not 1 <= self.stages <= MAX_STAGES:
@@ -104,28 +131,37 @@ class ConvertNmToGpuPass(ModulePass):
 
     def run(self, module: ir.Operation) -> None:
         names = (PatchMatmulOp.OPERATION_NAME, SparsePatchMatmulOp.OPERATION_NAME)
-        for op in nested_ops(module, *names):
+        ops = nested_ops(module, *names)
+        # What functions apply, which is gone once they are lowered.
+        applied = {_name(enclosing_function(op)): _Applied.of(op) for op in ops}
+        for op in ops:
             try:
-                self._convert(op, module)
+                self._convert(op, self._levels(op, applied), module)
             except TwofourError as error:
                 if error.location is not None:
                     raise
                 raise error_at(op, error.message, type(error)) from None
 
-    def _convert(self, op, module: ir.Operation) -> None:
+    def _levels(self, op, applied: dict[str, _Applied]) -> _Applied:
+        """What a kernel of an op applies: the op once, or a single step for each level."""
+        function = enclosing_function(op)
+        if not self.levels or STEPS_ATTRIBUTE not in function.attributes:
+            return applied[_name(function)]
+        single = applied[function.attributes[SINGLE_STEP_ATTRIBUTE].value]
+        return replace(single, levels=function.attributes[STEPS_ATTRIBUTE].value)
+
+    def _convert(self, op, applied: _Applied, module: ir.Operation) -> None:
         domain = known_domain(op)
         if addend_of(op) is not None:
             raise error_at(op, "expected an operator of one field, got one with an addend")
-        offsets, _, constant = linear_terms(op)
+        offsets, _, _ = linear_terms(op)
         storage = str(op.results[0].type.element_type)
         if storage not in ELEMENT_TYPES:
             raise error_at(op, f"expected fields of {', '.join(ELEMENT_TYPES)}, got {storage}")
         operands, parts = _operands(storage, self.dtype)
         sparse = op.operation.name == SparsePatchMatmulOp.OPERATION_NAME
         fragment = fragment_for(operands, sparse)
-        columns = list(zip(*offsets, strict=True))
-        reach = tuple(-min(c) for c in columns), tuple(max(c) for c in columns)
-        operator = op.operator()
+        operator, constant, reach = applied.operator, applied.constant, applied.reach
         if not fragment.sparse:
             operator = _without_zero_columns(operator)
         name, ops = kernel_name(op), MatrixOps(fragment, operands, parts)
@@ -133,10 +169,15 @@ class ConvertNmToGpuPass(ModulePass):
         choices = {"stages": self.stages, "march": self.march}
         with ir.InsertionPoint(kernel_module(module, self.chip)), op.location:
             if fragment is SPARSE_16 and is_chunked(operator):
-                layouts = stream_layouts(operator, reach, block=self.block, **choices)
+                choices |= {"block": self.block, "levels": applied.levels}
+                layouts = stream_layouts(operator, reach, **choices)
                 layout = best_stream(layouts, operands, reference_gpu(self.chip))
                 kernel = StreamKernel(name, layout, ops, storage, constant, scale)
                 build_stream_kernel(kernel)
+            elif applied.levels > 1:
+                raise Unsuitable(
+                    "expected columns in chunks of eight for levels, got another order"
+                )
             else:
                 size = ELEMENT_TYPES[storage].itemsize
                 layout = lay_out_block(operator, fragment, size, reach, tile=self.block, **choices)
@@ -144,6 +185,10 @@ class ConvertNmToGpuPass(ModulePass):
                 build_tensor_kernel(kernel)
         inputs = [SweepInput(op.operands[0], offsets, tuple(range(domain.rank)))]
         replace_by_sweep(op, kernel.name, inputs, call=launch(kernel.launch))
+
+
+def _name(function) -> str:
+    return function.attributes["sym_name"].value
 
 
 def _without_zero_columns(operator: PatchOperator) -> PatchOperator:

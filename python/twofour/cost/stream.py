@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from twofour.cost.costs import Costs, Mma
 from twofour.cost.counts import Counts
+from twofour.layout.chunks import COLUMNS, OUTPUTS
 from twofour.layout.fragments import TILES
 from twofour.layout.stream import STRIP, StreamLayout, metadata_words
 from twofour.runtime.launching import balanced_block_count, block_count
@@ -17,6 +18,9 @@ START = 110  # who a warp is, where its strip lies, and whether it touches an ed
 ROW = 6  # of outputs: two conversions, two transpositions, an address, the write
 READ = 2  # an address, the read
 STEP, ROUND = 2, 7  # of the march, and of its main loop
+# Between levels: conversions and transpositions of a row, shuffles of a fragment; and in the end
+# who holds outputs that are complete.
+PACKED, SHUFFLES, TRIMMED = 4, 4, 2
 CHECKED = 5  # more, where a row to read may not exist
 EDGE_READ, EDGE_ROW = 5, 5  # more, in strips at an edge: masks, and which outputs exist
 END_READ = 10  # more, in strips at the end of a row: whether a step meets it
@@ -33,19 +37,21 @@ def stream_costs(
     that neighbouring blocks share from the second: only where one march ends and the next begins
     are inputs read from memory twice.
     """
-    outputs = STRIP * layout.rows
+    outputs = layout.width * layout.rows
     spec = (layout.tile, layout.march, shape)
     if multiprocessors is None:
         blocks = block_count(*spec)
     else:
         blocks = balanced_block_count(*spec, at_once=layout.resident * multiprocessors)
     steps = _march(layout, shape, blocks)
-    halo = (steps + layout.depth) / steps
+    halo = (steps + layout.levels * layout.depth) / steps
     reads = len(layout.reads)
+    wavefronts = READ_WAVEFRONTS * reads * halo + WRITE_WAVEFRONTS * layout.rows
+    wavefronts += SHUFFLES * (layout.levels - 1) * reads * halo
     kind = Mma(operand, True, 16, TILES, 32)
     return Costs(
         instructions=_instructions(layout, steps, shape) / (steps * outputs),
-        l1_wavefronts=(READ_WAVEFRONTS * reads * halo / layout.rows + WRITE_WAVEFRONTS) / STRIP,
+        l1_wavefronts=wavefronts / outputs,
         l2_bytes=halo * _block_bytes(layout) + _table_bytes(layout) / (steps * outputs) + ITEMSIZE,
         dram_bytes=ITEMSIZE * (halo + 1),
         store_bytes=ITEMSIZE,
@@ -53,20 +59,21 @@ def stream_costs(
         resident_warps=layout.warps * layout.resident,
         resident_blocks=layout.resident,
         blocks=blocks,
-        mma={kind: len(layout.terms) / STRIP},
+        steps=layout.levels,
+        mma={kind: _mma(layout, steps) / (steps * outputs)},
     )
 
 
 def stream_counts(layout: StreamLayout, shape: Sequence[int]) -> Counts:
     """The counters of one launch on an output of `shape`, of as many blocks as the layout asks."""
     steps = _march(layout, shape, block_count(layout.tile, layout.march, shape))
-    outputs = steps * STRIP * layout.rows
-    rows = len(layout.reads) * (steps + layout.depth)
+    outputs = steps * layout.width * layout.rows
+    rows = len(layout.reads) * (steps + layout.levels * layout.depth)
     return Counts(
         instructions=_instructions(layout, steps, shape) / outputs,
-        mma=len(layout.terms) / STRIP,
+        mma=_mma(layout, steps) / outputs,
         shared_wavefronts=0.0,
-        global_load_bytes=(rows * _row_bytes(STRIP) + _table_bytes(layout)) / outputs,
+        global_load_bytes=(rows * _row_bytes(layout, STRIP) + _table_bytes(layout)) / outputs,
         global_store_bytes=ITEMSIZE,
     )
 
@@ -78,44 +85,54 @@ def _march(layout: StreamLayout, shape: Sequence[int], blocks: int) -> int:
     return -(-steps // segments)
 
 
+def _mma(layout: StreamLayout, steps: int) -> int:
+    """Matrix instructions of a warp: earlier levels have rows beyond the march on either side."""
+    levels = layout.levels
+    rows = levels * steps + layout.depth * levels * (levels - 1) // 2
+    return len(layout.terms) * layout.rows * rows
+
+
 def _instructions(layout: StreamLayout, steps: int, shape: Sequence[int]) -> float:
     """Instructions of one warp, on average over those inside and those at an edge."""
-    rows, reads, depth = layout.rows, len(layout.reads), layout.depth
-    carried = 4 * rows * (depth + 1) + 4 * (layout.stages - 1)
+    rows, reads, depth, levels = layout.rows, len(layout.reads), layout.depth, layout.levels
+    carried = 4 * levels * rows * (depth + 1) + 4 * (layout.stages - 1)
     full = max(0, steps - depth)
     rounds = max(0, steps - max(depth, layout.steps_ahead + 1)) // layout.unroll
     left = full - rounds * layout.unroll
     address = READ if layout.rank > 1 else 1
     step = address * reads + ROW * rows + (STEP if layout.rank > 1 else 0)
+    step += (levels - 1) * (PACKED * rows + SHUFFLES * reads) + (TRIMMED if levels > 1 else 0)
     begin = START + 4 * len(layout.blocks) + (layout.stages - 1) * (READ + CHECKED)
     inside = (
         begin
-        + len(layout.terms) * rows * steps
+        + _mma(layout, steps)
         + rounds * (layout.unroll * step + ROUND)
         + left * (step + CHECKED + carried)
-        + depth * (2 * step + CHECKED)
+        + depth * ((levels + 1) * step + CHECKED)
     )
-    at_edge = (steps + depth) * EDGE_READ * reads + steps * EDGE_ROW * rows
-    strips = -(-shape[-1] // STRIP)
+    at_edge = (steps + levels * depth) * EDGE_READ * reads + steps * EDGE_ROW * rows
+    strips = -(-shape[-1] // layout.width)
     if layout.rank == 1:
         # Of all warps, one of the first march and one of the last.
         strips, at_edge = -(-strips // steps), steps * (END_READ * reads + EDGE_ROW)
     return inside + min(2, strips) / strips * at_edge
 
 
-def _row_bytes(outputs: int) -> int:
+def _row_bytes(layout: StreamLayout, outputs: int) -> int:
     """Bytes of the sectors of a row of inputs that a run of outputs meets."""
-    return ITEMSIZE * outputs + 2 * SECTOR
+    first = min(start for _, start in layout.reads) - layout.trimmed[0]
+    read = ITEMSIZE * (outputs + COLUMNS - OUTPUTS)
+    return -(-(ITEMSIZE * first % SECTOR + read) // SECTOR) * SECTOR
 
 
 def _block_bytes(layout: StreamLayout) -> float:
     """Bytes of the sectors that a block reads in a step, for each output of it."""
     if layout.rank < 3:
-        row = layout.warps * STRIP
-        return _row_bytes(row) / row
+        row = layout.warps * layout.width
+        return _row_bytes(layout, row + sum(layout.trimmed)) / row
     across = [term.across for term in layout.terms]
     rows = layout.warps * layout.rows + max(across) - min(across)
-    return rows * _row_bytes(STRIP) / (layout.warps * layout.rows * STRIP)
+    return rows * _row_bytes(layout, STRIP) / (layout.warps * layout.rows * STRIP)
 
 
 def _table_bytes(layout: StreamLayout) -> int:

@@ -57,6 +57,7 @@ class StreamLayout:
         stages: fragments of B in registers, the one that is multiplied and those read ahead.
         march: steps of a warp along the slowest axis.
         warps: of a block, side by side.
+        levels: time steps of a march; rows of a level that are complete are inputs of the next.
     """
 
     terms: tuple[Term, ...]
@@ -67,6 +68,7 @@ class StreamLayout:
     stages: int
     march: int
     warps: int
+    levels: int = 1
 
     @property
     def rank(self) -> int:
@@ -82,8 +84,26 @@ class StreamLayout:
     def tile(self) -> Extents:
         """Outputs of a block per axis in one step; its warps lie side by side."""
         if self.rank == 3:
-            return (1, self.warps * self.rows, STRIP)
-        return (1,) * (self.rank - 1) + (self.warps * STRIP,)
+            return (1, self.warps * self.rows, self.width)
+        return (1,) * (self.rank - 1) + (self.warps * self.width,)
+
+    @property
+    def input_lo(self) -> Extents:
+        """How far all levels together reach below, per axis."""
+        return tuple(self.levels * reach for reach in self.reach_lo)
+
+    @property
+    def trimmed(self) -> tuple[int, int]:
+        """Outputs at both ends of a strip that miss inputs of the levels before the last."""
+        ends = (self.reach_lo[-1], self.reach_hi[-1])
+        lo, hi = (-(-(self.levels - 1) * max(0, end) // CHUNK) * CHUNK for end in ends)
+        # Strips begin on sectors.
+        return lo, hi + (lo + hi) % OUTPUTS
+
+    @property
+    def width(self) -> int:
+        """Outputs of a strip that are written, along the last axis."""
+        return STRIP - sum(self.trimmed)
 
     @property
     def first(self) -> int:
@@ -116,7 +136,7 @@ class StreamLayout:
     @property
     def registers(self) -> int:
         """An estimate of the registers of a thread."""
-        sums = 4 * self.rows * (self.depth + 1)
+        sums = 4 * self.levels * self.rows * (self.depth + 1)
         inputs = 4 * self.stages
         addresses = 3 * (len({row for row, _ in self.reads}) + self.rows)
         # Longer rounds of the main loop keep more on the way.
@@ -136,6 +156,7 @@ def stream_layouts(
     block: Extents | None = None,
     stages: int | None = None,
     march: int | None = None,
+    levels: int = 1,
 ) -> list[StreamLayout]:
     """The streams of an operator whose columns stand in chunks of eight (see layout.chunks).
 
@@ -145,6 +166,7 @@ def stream_layouts(
         block: outputs of a block per axis in one step; all that there are where it is not given.
         stages: fragments of B in registers; up to MAX_STAGES where it is not given.
         march: steps along the slowest axis; chosen where it is not given.
+        levels: time steps of a march.
 
     Raises:
         Unsuitable: another order of columns, a higher rank, or more than registers hold.
@@ -154,9 +176,13 @@ def stream_layouts(
     rank = len(reach_lo)
     if rank > 3:
         raise Unsuitable(f"expected arrays of rank 1 to 3, got rank {rank}")
+    if levels > 1 and rank > 2:
+        raise Unsuitable(f"expected arrays of rank 1 or 2 for several levels, got rank {rank}")
     terms, blocks = _terms(operator)
     candidates = [
-        _with_march(StreamLayout(terms, blocks, reach_lo, reach_hi, rows, count, 1, warps), march)
+        _with_march(
+            StreamLayout(terms, blocks, reach_lo, reach_hi, rows, count, 1, warps, levels), march
+        )
         for warps in (WARPS if rank == 3 else WARPS[:1])
         for rows in (range(1, MAX_ROWS + 1) if rank == 3 else (1,))
         for count in ((stages,) if stages is not None else range(2, MAX_STAGES + 1))

@@ -56,7 +56,7 @@ from twofour.runtime.manifest import FORMAT
 from twofour.runtime.plan import Step
 from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
 from twofour.targets.fields import check_runnable, field_spec
-from twofour.targets.gpu.candidates import candidates
+from twofour.targets.gpu.candidates import candidates, in_levels
 from twofour.targets.gpu.kernel_abi import BlockShape, kernel_module
 from twofour.targets.gpu.lowering import to_llvm_ir, to_nvvm
 from twofour.targets.gpu.ptx import assemble, to_ptx
@@ -245,7 +245,15 @@ def _multiply(build: _Build, options: CompileOptions, tiling: Tiling) -> None:
     build.layouts = describe_layouts(found.module)
     arithmetic = _arithmetic(found.element, options)
     choices = {"block": tiling.block, "stages": tiling.stages}
-    found.run([ConvertNmToGpuPass(chip=options.chip, dtype=arithmetic, **choices)])
+    levels = build.schedule == "stream" and _in_levels(found, options)
+    found.run([ConvertNmToGpuPass(chip=options.chip, dtype=arithmetic, levels=levels, **choices)])
+
+
+def _in_levels(found: Analysis, options: CompileOptions) -> bool:
+    """Whether fused steps are predicted to stream faster level by level than as one kernel."""
+    if found.fused is None:
+        return False
+    return in_levels(found.fused, found.single, found.element, reference_gpu(options.chip))
 
 
 def _to_gpu(found: Analysis, chip: str) -> None:
@@ -295,11 +303,11 @@ def _fastest(found: Analysis, options: CompileOptions) -> tuple[str, str | None]
     gpu = reference_gpu(options.chip)
     # Other ways for tensor cores take long to lay out; where rows stream, they are slower.
     tried = ("stream", "simt")
-    ranking = candidates(sweep, found.element, arithmetic, gpu, tried)
+    ranking = candidates(sweep, found.element, arithmetic, gpu, tried, found.single)
     refusal = ranking.refused.get("stream")
     if refusal is not None:
         tried = ("simt", "sparse", "dense")
-        ranking = candidates(sweep, found.element, arithmetic, gpu, tried)
+        ranking = candidates(sweep, found.element, arithmetic, gpu, tried, found.single)
     if not ranking.candidates:
         return "simt", None
     # Of those that are about as fast, the first.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from twofour.analysis import LinearSweep
 from twofour.cost import Costs, GpuModel, Prediction, predict
-from twofour.cost.explore import DOMAINS, best_stream
+from twofour.cost.explore import DOMAINS, TOLERANCE, best_stream
 from twofour.cost.simt import simt_costs
 from twofour.cost.stream import stream_costs
 from twofour.cost.tile import tile_costs
@@ -18,7 +18,7 @@ from twofour.layout.crush import crush
 from twofour.layout.fragments import fragment_for
 from twofour.layout.matching import apply_permutation, permute_2to4
 from twofour.layout.search import best_tile
-from twofour.layout.stream import stream_layouts
+from twofour.layout.stream import StreamLayout, stream_layouts
 from twofour.options import STREAMED
 from twofour.runtime.dtypes import ELEMENT_TYPES
 from twofour.sim import chips
@@ -46,12 +46,16 @@ class Ranking:
 
 @dataclass(frozen=True)
 class _Sweep:
-    """What is to be executed: a stencil of fields of `element`, by `arithmetic`, on a chip."""
+    """What is to be executed: a stencil of fields of `element`, by `arithmetic`, on a chip.
+
+    `single` is the step of which `sweep` fuses several.
+    """
 
     sweep: LinearSweep
     element: str
     arithmetic: str
     gpu: GpuModel
+    single: LinearSweep | None = None
 
     @property
     def itemsize(self) -> int:
@@ -72,12 +76,14 @@ def candidates(
     arithmetic: str,
     gpu: GpuModel,
     schedules: Sequence[str] = ("stream", "sparse", "dense", "simt"),
+    single: LinearSweep | None = None,
 ) -> Ranking:
     """Rank schedules, of those given, that can execute a sweep on a large domain.
 
-    Domains are those of twofour.cost.explore.DOMAINS; for other ranks nothing is known.
+    Domains are those of twofour.cost.explore.DOMAINS; for other ranks nothing is known. `single` is
+    the step of which a sweep fuses several.
     """
-    wanted, found, refused = _Sweep(sweep, element, arithmetic, gpu), [], {}
+    wanted, found, refused = _Sweep(sweep, element, arithmetic, gpu, single), [], {}
     if len(sweep.reach_lo) not in DOMAINS:
         return Ranking([], {})
     for schedule in schedules:
@@ -92,11 +98,49 @@ def candidates(
     return Ranking(found, refused)
 
 
+def in_levels(fused: LinearSweep, single: LinearSweep, element: str, gpu: GpuModel) -> bool:
+    """Whether fused steps stream faster level by level than with the weights of all.
+
+    Levels round as single steps do: where both ways are about as fast, they are to be taken.
+    """
+    wanted = _Sweep(fused, element, element, gpu, single)
+    seconds = []
+    for way in (_stream_once, _stream_levels):
+        try:
+            prediction = predict(gpu, way(wanted), math.prod(wanted.shape))
+        except Unsuitable:
+            seconds.append(math.inf)
+        else:
+            seconds.append(prediction.seconds_per_point)
+    once, levels = seconds
+    return levels < math.inf and levels <= once * (1 + TOLERANCE)
+
+
 def _stream(wanted: _Sweep) -> Costs:
     if wanted.element not in STREAMED:
         raise Unsuitable(f"expected fields of {' or '.join(STREAMED)}, got {wanted.element}")
+    fused = wanted.sweep.steps > 1 and wanted.single is not None
+    if fused and in_levels(wanted.sweep, wanted.single, wanted.element, wanted.gpu):
+        return _stream_levels(wanted)
+    return _stream_once(wanted)
+
+
+def _stream_once(wanted: _Sweep) -> Costs:
+    """All steps at once, by the weights of all."""
     operator = chunk_operator(wanted.sweep.offsets, wanted.sweep.weights)
-    layouts = stream_layouts(operator, wanted.reach)
+    costs = _stream_costs(stream_layouts(operator, wanted.reach), wanted)
+    return replace(costs, steps=wanted.sweep.steps)
+
+
+def _stream_levels(wanted: _Sweep) -> Costs:
+    """A single step for each level."""
+    single = wanted.single
+    operator = chunk_operator(single.offsets, single.weights)
+    reach = (single.reach_lo, single.reach_hi)
+    return _stream_costs(stream_layouts(operator, reach, levels=wanted.sweep.steps), wanted)
+
+
+def _stream_costs(layouts: list[StreamLayout], wanted: _Sweep) -> Costs:
     layout = best_stream(layouts, wanted.element, wanted.gpu)
     return stream_costs(layout, wanted.shape, wanted.element, wanted.gpu.multiprocessors)
 

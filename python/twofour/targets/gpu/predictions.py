@@ -34,7 +34,8 @@ def predictions(found: Analysis, arithmetic: str, schedule: str, gpu: GpuModel) 
     ranked = []
     if found.is_step:
         sweep = found.fused or found.single
-        ranked = candidates(sweep, found.element, arithmetic, gpu).candidates
+        ranking = candidates(sweep, found.element, arithmetic, gpu, single=found.single)
+        ranked = ranking.candidates
     chosen = next((c for c in ranked if c.schedule == schedule), None)
     return {
         "chip": gpu.name,

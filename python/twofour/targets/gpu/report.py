@@ -63,7 +63,7 @@ def _counters(bundle: Bundle, main: KernelSpec, chip: str) -> dict[str, float] |
     device = SimulatedDevice(chip)
     program = bundle.program
     if isinstance(program, LinearProgram):
-        shape = _domain(main)
+        shape = domain(main)
         reach = zip(program.reach_lo, program.reach_hi, strict=True)
         with_halo = [n + lo + hi for n, (lo, hi) in zip(shape, reach, strict=True)]
         if math.prod(with_halo) > MAX_CELLS:
@@ -91,8 +91,8 @@ def _single_rounds(step: Step) -> Step:
     return replace(step, lower=0, upper=1, step=1, body=body)
 
 
-def _domain(main: KernelSpec) -> list[int]:
-    """A domain of whole blocks."""
+def domain(main: KernelSpec) -> list[int]:
+    """The domain of whole blocks that a sweep is simulated on."""
     shape = [main.tile[0] * main.march, *main.tile[1:]]
     shape[-1] *= max(BLOCKS, POINTS // math.prod(shape))
     return shape

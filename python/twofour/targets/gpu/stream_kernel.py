@@ -12,6 +12,10 @@ outputs that are not complete and the rows of inputs that were read ahead stay i
     for the last `depth` rows:          they complete a row each, and begin none
         multiply; write
 
+With several levels, a row of outputs that is complete is a row of inputs of the next level: eight
+neighbours are those of two lanes, four shuffles away. Outputs at the ends of a strip, which would
+need inputs of other strips, are not written.
+
 A product leaves lane (g, t) with outputs g and g + 8 of tiles 2t and 2t + 1; `movmatrix` transposes
 pairs of them, so that it writes four neighbouring outputs of tile g with one access.
 """
@@ -23,8 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from twofour.layout.block import SECTOR
-from twofour.layout.fragments import SPARSE_16
-from twofour.layout.stream import StreamLayout, metadata_words
+from twofour.layout.fragments import LANES, SPARSE_16
+from twofour.layout.stream import STRIP, StreamLayout, metadata_words
 from twofour.mlir import arith, gpu, ir, llvm, memref, nvvm, scf, vector
 from twofour.targets.cpu.kernel_abi import view_type
 from twofour.targets.gpu.code import Index
@@ -75,13 +79,13 @@ def build_stream_kernel(kernel: StreamKernel) -> gpu.GPUFuncOp:
 class _State:
     """What a warp carries from step to step.
 
-    `sums` holds the rows of outputs that are begun, the oldest first: by row along the axis
-    between, four numbers each. `queue` holds the words of the fragments of B that were read, the
-    next one first. `source` is where the row of inputs lies that the next fragment is read from,
-    `target` where the next row of outputs is written, `step` the number of the step.
+    `sums` holds, for each level, the rows of outputs that are begun, the oldest first: by row along
+    the axis between, four numbers each. `queue` holds the words of the fragments of B that were
+    read, the next one first. `source` is where the row of inputs lies that the next fragment is
+    read from, `target` where the next row of outputs is written, `step` the number of the step.
     """
 
-    sums: list[list[list[ir.Value]]]
+    sums: list[list[list[list[ir.Value]]]]
     queue: list[list[ir.Value]]
     source: Index
     target: Index
@@ -89,14 +93,17 @@ class _State:
 
     def values(self) -> list[Index]:
         """All of it, as a loop carries it."""
-        sums = [x for row in self.sums for numbers in row for x in numbers]
+        sums = [x for level in self.sums for row in level for numbers in row for x in numbers]
         words = [x for fragment in self.queue for x in fragment]
         return [*sums, *words, self.source, self.target, self.step]
 
     def like(self, values: Sequence[ir.Value]) -> "_State":
         """A state of the same shape from what `values` of it became."""
         left = iter(values)
-        sums = [[[next(left) for _ in numbers] for numbers in row] for row in self.sums]
+        sums = [
+            [[[next(left) for _ in numbers] for numbers in row] for row in level]
+            for level in self.sums
+        ]
         queue = [[next(left) for _ in fragment] for fragment in self.queue]
         return _State(sums, queue, *left)
 
@@ -135,11 +142,12 @@ class _Stream:
         """Advance from the first step to the last."""
         self.is_inside = is_inside
         code, layout, steps = self.code, self.layout, self.strip.steps
-        depth = layout.depth
-        self.last = code.add(steps, depth - 1)
+        depth, levels = layout.depth, layout.levels
+        self.last = code.add(steps, levels * depth - 1)
         state = self._begin()
-        for _ in range(depth):
-            self._step(state, begins=True, checked=True)
+        for number in range(levels * depth):
+            # A level begins when the one before it completes its first row.
+            self._step(state, min(levels, number // depth + 1), begins=True, checked=True)
         full = code.maximum(code.sub(steps, depth), 0)
         # Steps whose fragments can be read ahead without asking whether their rows exist.
         sure = code.maximum(code.sub(steps, max(depth, layout.steps_ahead + 1)), 0)
@@ -148,13 +156,14 @@ class _Stream:
         left = code.sub(full, code.mul(rounds, layout.unroll))
         state = self._loop(state, left, 1, checked=True)
         for number in range(depth):
-            self._step(state, begins=False, checked=True, steps_left=depth - number)
+            row = self._step(state, levels, begins=False, checked=True, steps_left=depth - number)
             # A march of less than `depth` steps has fewer rows of outputs.
-            self._write(state, code.less(number, steps) if number else None)
+            self._write(state, row, code.less(number, steps) if number else None)
 
     def _begin(self) -> _State:
         """Read the first fragments."""
-        state = _State([], [], self.strip.begin_of_inputs(), self.strip.begin_of_outputs(), 0)
+        levels = [[] for _ in range(self.layout.levels)]
+        state = _State(levels, [], self.strip.begin_of_inputs(), self.strip.begin_of_outputs(), 0)
         for number in range(self.layout.stages - 1):
             self._read(state, number, checked=True)
         return state
@@ -168,42 +177,83 @@ class _Stream:
         with ir.InsertionPoint(loop.body):
             inner = state.like(list(loop.inner_iter_args))
             for _ in range(steps):
-                self._step(inner, begins=True, checked=checked)
-                self._write(inner)
+                row = self._step(inner, self.layout.levels, begins=True, checked=checked)
+                self._write(inner, row)
             scf.yield_([code.value(value) for value in inner.values()])
         return state.like(list(loop.results))
 
-    def _step(self, state: _State, begins: bool, checked: bool, steps_left: int | None = None):
+    def _step(
+        self,
+        state: _State,
+        levels: int,
+        begins: bool,
+        checked: bool,
+        steps_left: int | None = None,
+    ) -> list[ir.Value] | None:
         """Multiply the fragments of a step into the rows of outputs that they meet.
 
-        The step `begins` a row of outputs, or the march is about to end: of the `steps_left` from
-        this one on, all fragments have been read or will be.
+        The step `begins` a row of outputs of each of the first `levels` levels, or the march is
+        about to end: of the `steps_left` from this one on, all fragments have been read or will be.
+        Returns the row of outputs of the last level that is complete, None where there is none.
         """
         layout = self.layout
-        if begins:
-            first = self._number(0.0 if self.kernel.scale else self.kernel.constant)
-            state.sums.append([[first] * 4 for _ in range(layout.rows)])
-        # The newest row of outputs meets its first row of inputs; in the end it is complete.
-        newest = len(state.sums) - 1 if begins else layout.depth
+        newest = self._begin_row(state.sums[0], begins)
         for number, fragment in enumerate(layout.reads):
-            self._multiply(state, fragment, newest)
+            self._multiply(state.sums[0], newest, fragment, state.queue.pop(0))
             ahead = number + layout.stages - 1
             if steps_left is None or ahead < steps_left * len(layout.reads):
                 self._read(state, ahead, checked)
         state.step = self.code.add(state.step, 1)
+        row = self._completed(state.sums[0], begins)
+        for level in range(1, levels):
+            newest = self._begin_row(state.sums[level], begins)
+            for fragment in layout.reads:
+                words = self._shuffled(row[fragment[0]], fragment[1])
+                self._multiply(state.sums[level], newest, fragment, words)
+            row = self._completed(state.sums[level], begins)
+        return row
 
-    def _multiply(self, state: _State, fragment: tuple[int, int], newest: int) -> None:
-        """Multiply the next fragment of the queue by all blocks of A that it meets."""
+    def _begin_row(self, sums: list, begins: bool) -> int:
+        """The number of the row of outputs that meets its first row of inputs now."""
+        if not begins:
+            # The march is about to end: that row would be beyond the last.
+            return self.layout.depth
+        first = self._number(0.0 if self.kernel.scale else self.kernel.constant)
+        sums.append([[first] * 4 for _ in range(self.layout.rows)])
+        return len(sums) - 1
+
+    def _completed(self, sums: list, begins: bool) -> list[list[ir.Value]] | None:
+        """The oldest row of outputs as words, where it is complete."""
+        if begins and len(sums) <= self.layout.depth:
+            return None
+        return [self._words(numbers) for numbers in sums.pop(0)]
+
+    def _multiply(
+        self, sums: list, newest: int, fragment: tuple[int, int], words: list[ir.Value]
+    ) -> None:
+        """Multiply a fragment by all blocks of A that it meets."""
         layout, (between, start) = self.layout, fragment
         pair = ir.VectorType.get([2], self.element)
-        b = [llvm.bitcast(pair, word) for word in state.queue.pop(0)]
+        b = [llvm.bitcast(pair, word) for word in words]
         for term in layout.terms:
             row, y = newest - (term.along - layout.first), between - term.across
-            if start != term.start or not (0 <= row < len(state.sums) and 0 <= y < layout.rows):
+            if start != term.start or not (0 <= row < len(sums) and 0 <= y < layout.rows):
                 continue
-            state.sums[row][y] = self.ops.multiply(
-                self.a[term.block], [b], state.sums[row][y], self.metadata[term.block]
+            sums[row][y] = self.ops.multiply(
+                self.a[term.block], [b], sums[row][y], self.metadata[term.block]
             )
+
+    def _shuffled(self, words: list[ir.Value], start: int) -> list[ir.Value]:
+        """A fragment of B of a complete row: eight neighbours are those of two lanes."""
+        code = self.code
+        first = code.div(code.add(self.strip.lane_in, start, STRIP), WRITTEN)
+        width = code.constants.get(("shuffle", 0), lambda: arith.ConstantOp(i32(), LANES).result)
+        found = []
+        for lane in (first, code.add(first, 1)):
+            place = arith.index_cast(i32(), code.value(code.rem(lane, LANES)))
+            for word in words:
+                found.append(gpu.shuffle(word, place, width, gpu.ShuffleMode.IDX)[0])
+        return found
 
     def _read(self, state: _State, number: int, checked: bool) -> None:
         """Read fragment `number`, counted from the first of the current step."""
@@ -219,11 +269,14 @@ class _Stream:
             following = code.select(code.less(step, self.last), following, state.source)
         state.source = following
 
-    def _write(self, state: _State, condition: ir.Value | None = None) -> None:
-        """Write the oldest row of outputs."""
-        code = self.code
-        outputs = [self._outputs(sums) for sums in state.sums.pop(0)]
-        target, number = state.target, code.sub(state.step, self.layout.depth + 1)
+    def _write(
+        self, state: _State, row: list[list[ir.Value]], condition: ir.Value | None = None
+    ) -> None:
+        """Write a row of outputs."""
+        code, layout = self.code, self.layout
+        outputs = [self._outputs(words) for words in row]
+        target = state.target
+        number = code.sub(state.step, layout.levels * layout.depth + 1)
         state.target = code.add(target, self.strip.pitch_out)
 
         def write() -> None:
@@ -234,8 +287,8 @@ class _Stream:
         else:
             code.when(condition, write)
 
-    def _outputs(self, sums: list[ir.Value]) -> ir.Value:
-        """Four neighbouring outputs of this lane, as they are stored."""
+    def _words(self, sums: list[ir.Value]) -> list[ir.Value]:
+        """Four neighbouring outputs of this lane, as two words."""
         kernel = self.kernel
         if kernel.scale:
             factor = self._number(math.ldexp(1.0, -kernel.scale))
@@ -248,6 +301,10 @@ class _Stream:
             rounded = arith.truncf(ir.VectorType.get([2], self.element), numbers)
             word = vector.bitcast(ir.VectorType.get([1], i32()), rounded)
             words.append(nvvm.inline_ptx([i32()], _elements(word), [], _TRANSPOSE))
+        return words
+
+    def _outputs(self, words: list[ir.Value]) -> ir.Value:
+        """Two words as they are stored."""
         pair = vector.from_elements(ir.VectorType.get([2], i32()), words)
         return vector.bitcast(ir.VectorType.get([WRITTEN], self.element), pair)
 

@@ -35,7 +35,7 @@ class Strip:
     def __init__(self, layout: StreamLayout, element: ir.Type, entry: ir.Block):
         self.layout, self.element, self.code = layout, element, IndexCode(entry)
         source, target = entry.arguments
-        self.source = flat_array(self.code, source, layout.reach_lo)
+        self.source = flat_array(self.code, source, layout.input_lo)
         self.target = flat_array(self.code, target, (0,) * layout.rank)
         self._find_lane()
         self._find_place()
@@ -48,21 +48,24 @@ class Strip:
         self.lane_out = code.add(code.mul(tile, OUTPUTS), code.mul(place, WRITTEN))
 
     def _find_place(self) -> None:
-        """The strip's first output: `x` on the last axis, `y` on the one between."""
+        """The strip's first output: `x` on the last axis, `y` on the one between.
+
+        With several levels the outputs at both ends of the strip are not written.
+        """
         code, layout, sizes = self.code, self.layout, self.target.sizes
         number, blocks = gpu.block_id(gpu.Dimension.x), gpu.grid_dim(gpu.Dimension.x)
         self.y = 0
         if layout.rank == 1:
             width = layout.tile[0]
             self.pitch_in = self.pitch_out = width
-            self.x, count = code.mul(self.warp, STRIP), code.ceil_div(sizes[0], width)
+            self.x, count = code.mul(self.warp, layout.width), code.ceil_div(sizes[0], width)
         else:
             strips = code.ceil_div(sizes[-1], layout.tile[-1])
             number, block = code.split(number, strips)
             blocks, _ = code.split(blocks, strips)
             self.x = code.mul(block, layout.tile[-1])
             if layout.rank == 2:
-                self.x = code.add(self.x, code.mul(self.warp, STRIP))
+                self.x = code.add(self.x, code.mul(self.warp, layout.width))
             else:
                 bands = code.ceil_div(sizes[1], layout.tile[1])
                 number, block = code.split(number, bands)
@@ -70,6 +73,7 @@ class Strip:
                 self.y = code.mul(code.add(code.mul(block, layout.warps), self.warp), layout.rows)
             self.pitch_in, self.pitch_out = self.source.strides[0], self.target.strides[0]
             count = sizes[0]
+        self.x = code.add(self.x, -layout.trimmed[0])
         # The blocks of a strip share the steps evenly, however many there are.
         march = code.div(code.add(count, blocks, -1), blocks)
         self.first = code.mul(number, march)
@@ -79,11 +83,15 @@ class Strip:
         """`body(inside)` where the strip has outputs; `inside` where all it touches exists."""
         code, layout = self.code, self.layout
         begin, end = self._column(0), code.add(self._column(code.sub(self.steps, 1)), STRIP)
-        working = [code.less(0, self.steps), code.less(begin, self.target.sizes[-1])]
+        lo, hi = layout.trimmed
+        working = [
+            code.less(0, self.steps),
+            code.less(code.add(begin, lo), self.target.sizes[-1]),
+        ]
         inside = [
-            code.less(-layout.reach_lo[-1] - 1, code.add(begin, self._first_start)),
+            code.less(-layout.input_lo[-1] - 1, code.add(begin, self._first_start)),
             code.less(code.add(end, self._beyond - 1), self.source.sizes[-1]),
-            code.less(code.add(end, -1), self.target.sizes[-1]),
+            code.less(code.add(end, -hi - 1), self.target.sizes[-1]),
         ]
         if layout.rank == 3:
             working.append(code.less(self.y, self.target.sizes[1]))
@@ -118,7 +126,7 @@ class Strip:
     def begin_of_inputs(self) -> Index:
         """Where the first row of inputs lies, in the column of the first output."""
         code = self.code
-        row = code.add(self.first, self.layout.first)
+        row = code.add(self.first, self.layout.levels * self.layout.first)
         between = code.mul(self.y, self.source.strides[1]) if self.layout.rank == 3 else 0
         return code.add(code.mul(row, self.pitch_in), between, self.x)
 
@@ -162,7 +170,7 @@ class Strip:
         x = code.add(self._column(step), start)
         inside = conjunction(
             [
-                code.less(-self.layout.reach_lo[-1] - 1, x),
+                code.less(-self.layout.input_lo[-1] - 1, x),
                 code.less(code.add(x, STRIP + COLUMNS - OUTPUTS - 1), self.source.sizes[-1]),
             ]
         )
@@ -175,7 +183,7 @@ class Strip:
 
     def _load_masked(self, row: Index, step: Index, start: int) -> list[ir.Value]:
         """Inputs of this lane, zero where no output of the array reads them."""
-        code, lo = self.code, self.layout.reach_lo[-1]
+        code, lo = self.code, self.layout.input_lo[-1]
         x = code.add(self._column(step), self.lane_in, start)
         low = self._clamped(code.sub(-lo, x))
         high = self._clamped(code.sub(self.source.sizes[-1], x))
@@ -206,6 +214,18 @@ class Strip:
 
     def write(self, outputs: list[ir.Value], target: Index, step: Index, is_inside: bool) -> None:
         """Write this lane's outputs of a step, a vector for each row along the axis between."""
+        lo, hi = self.layout.trimmed
+        if lo + hi == 0:
+            self._write_rows(outputs, target, step, is_inside)
+            return
+        complete = conjunction(
+            [self.code.less(lo - 1, self.lane_out), self.code.less(self.lane_out, STRIP - hi)]
+        )
+        self.code.when(complete, lambda: self._write_rows(outputs, target, step, is_inside))
+
+    def _write_rows(
+        self, outputs: list[ir.Value], target: Index, step: Index, is_inside: bool
+    ) -> None:
         code, layout = self.code, self.layout
         for number, values in enumerate(outputs):
             stride = self.target.strides[1] if layout.rank == 3 else 0
