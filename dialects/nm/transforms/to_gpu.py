@@ -109,10 +109,10 @@ class ConvertNmToGpuPass(ModulePass):
     each, which keeps the accuracy of f32. f64 has no sparse instruction: its operators are
     multiplied densely. Operators in chunks of eight columns (`nm-permute-2to4{strategy=chunks}`)
     stream through registers, all others through shared memory. `block` holds the outputs of a
-    thread block per axis, `stages` the halo tiles in shared memory, or the rows in registers, and
-    `march` how often a block advances along the slowest axis; all are chosen unless given. With
-    `levels` functions of fused steps apply the single step once for each of them, in the kernel,
-    rather than once with the weights of all.
+    thread block per axis, `stages` the halo tiles in shared memory, or the fragments of B in
+    registers, and `march` how often a block advances along the slowest axis; all are chosen unless
+    given. With `levels` functions of fused steps apply the single step once for each of them, in
+    the kernel, rather than once with the weights of all.
     """
 
     name: ClassVar[str] = "convert-nm-to-gpu"
@@ -132,23 +132,31 @@ class ConvertNmToGpuPass(ModulePass):
     def run(self, module: ir.Operation) -> None:
         names = (PatchMatmulOp.OPERATION_NAME, SparsePatchMatmulOp.OPERATION_NAME)
         ops = nested_ops(module, *names)
-        # What functions apply, which is gone once they are lowered.
-        applied = {_name(enclosing_function(op)): _Applied.of(op) for op in ops}
-        for op in ops:
+        # Single steps are needed for levels after they were lowered themselves.
+        applied = [self._applied(op, ops) for op in ops]
+        for op, what in zip(ops, applied, strict=True):
             try:
-                self._convert(op, self._levels(op, applied), module)
+                self._convert(op, what, module)
             except TwofourError as error:
                 if error.location is not None:
                     raise
                 raise error_at(op, error.message, type(error)) from None
 
-    def _levels(self, op, applied: dict[str, _Applied]) -> _Applied:
+    def _applied(self, op, ops: list) -> _Applied:
         """What a kernel of an op applies: the op once, or a single step for each level."""
-        function = enclosing_function(op)
+        once, function = _Applied.of(op), enclosing_function(op)
         if not self.levels or STEPS_ATTRIBUTE not in function.attributes:
-            return applied[_name(function)]
-        single = applied[function.attributes[SINGLE_STEP_ATTRIBUTE].value]
-        return replace(single, levels=function.attributes[STEPS_ATTRIBUTE].value)
+            return once
+        levels = function.attributes[STEPS_ATTRIBUTE].value
+        name = function.attributes[SINGLE_STEP_ATTRIBUTE].value
+        singles = [_Applied.of(other) for other in ops if _name(enclosing_function(other)) == name]
+        if len(singles) != 1:
+            raise error_at(op, f"expected one operator in @{name} for levels, got {len(singles)}")
+        reach = tuple(tuple(levels * extent for extent in side) for side in singles[0].reach)
+        if reach != once.reach:
+            # Weights that are too small vanished when they were convolved.
+            raise error_at(op, f"expected a reach of {reach} for {levels} levels", Unsuitable)
+        return replace(singles[0], levels=levels)
 
     def _convert(self, op, applied: _Applied, module: ir.Operation) -> None:
         domain = known_domain(op)

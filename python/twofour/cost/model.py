@@ -32,8 +32,7 @@ class Prediction:
     DRAM alone; fused steps may exceed 1. `limited_by` is what takes most of the time: "dram",
     "l2", "l1", "mma", "fma", "issue", "latency" or "launch". `busy` holds for each of them the part
     in use at the predicted rate: of the published peak, for "latency" of the bytes in flight that
-    the resident
-    warps offer, for "launch" of the time.
+    the resident warps offer, for "launch" of the time.
     """
 
     seconds_per_point: float

@@ -104,6 +104,11 @@ def in_levels(fused: LinearSweep, single: LinearSweep, element: str, gpu: GpuMod
     Levels round as single steps do: where both ways are about as fast, they are to be taken.
     """
     wanted = _Sweep(fused, element, element, gpu, single)
+    steps = fused.steps
+    reach = [tuple(steps * x for x in side) for side in (single.reach_lo, single.reach_hi)]
+    if reach != list(wanted.reach):
+        # Weights that are too small vanished when they were convolved.
+        return False
     seconds = []
     for way in (_stream_once, _stream_levels):
         try:
