@@ -16,7 +16,6 @@ from twofour.cost.counts import Counts
 from twofour.cost.simt import simt_costs, simt_counts
 from twofour.cost.stream import stream_costs, stream_counts
 from twofour.cost.tile import tile_costs, tile_counts
-from twofour.cost.tile_parts import MAX_BATCH, MAX_RESIDENT
 from twofour.dialects.nm.transforms import to_gpu as tensor
 from twofour.dialects.stencil.transforms import to_gpu as simt
 from twofour.kernels import TABLE_2, built_in_kernels
@@ -27,7 +26,6 @@ from twofour.runtime.dtypes import to_storage
 from twofour.runtime.simulated import SimulatedDevice
 from twofour.sim import chips
 from twofour.targets.cpu.direct_kernel import DirectKernel, Terms
-from twofour.targets.gpu import tile_product
 from twofour.targets.gpu.build import compile_gpu
 from twofour.targets.gpu.cuda_toolkit import find_ptxas
 from twofour.targets.gpu.simt_kernel import point_grid
@@ -186,11 +184,6 @@ def test_counts_of_large_and_scaled_operators(name, schedule):
 @pytest.mark.parametrize("schedule", ["sparse", "simt"])
 def test_counts_of_blocks_that_are_not_whole(name, schedule, shape):
     check(built(name, schedule, "f16"), shape, 0.15, 0.15)
-
-
-def test_what_a_layout_and_its_kernel_agree_on():
-    assert MAX_RESIDENT == tile_product.MAX_RESIDENT
-    assert MAX_BATCH == tile_product.MAX_BATCH
 
 
 def test_costs_of_heat_2d_on_tensor_cores():

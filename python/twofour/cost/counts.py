@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What launches of all kinds of kernels have in common: counters, cache lines, resident warps."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from twofour.sim.chips import Chip, occupancy
@@ -52,14 +51,6 @@ def spans(extent: int, tile: int, halo: int) -> int:
     """Rows along an axis of `extent` points that tiles read, with `halo` beyond their ends."""
     whole, rest = divmod(extent, tile)
     return whole * (tile + halo) + (rest + halo if rest else 0)
-
-
-def tile_count(shape: Sequence[int], tile: Sequence[int]) -> int:
-    """Tiles that an output of `shape` is cut into."""
-    count = 1
-    for extent, size in zip(shape, tile, strict=True):
-        count *= ceil_div(extent, size)
-    return count
 
 
 def resident(chip: Chip, registers: int, threads: int, shared_bytes: int) -> tuple[int, int]:

@@ -4,13 +4,13 @@
 from collections.abc import Sequence
 
 from twofour.cost.costs import Costs, Mma
-from twofour.cost.counts import Counts
+from twofour.cost.counts import SECTOR, Counts
 from twofour.layout.chunks import COLUMNS, OUTPUTS
 from twofour.layout.fragments import TILES
 from twofour.layout.stream import STRIP, StreamLayout, metadata_words
 from twofour.runtime.launching import balanced_block_count, block_count
 
-ITEMSIZE, SECTOR = 2, 32  # bytes
+ITEMSIZE = 2  # bytes
 # A warp reads 16 bytes a lane, in quarters; it writes 8, in halves.
 READ_WAVEFRONTS, WRITE_WAVEFRONTS = 4, 2
 # Instructions, apart from those that read, multiply and write.

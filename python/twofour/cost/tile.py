@@ -24,7 +24,6 @@ from twofour.cost.counts import (
     resident,
     sectors,
     spans,
-    tile_count,
 )
 from twofour.cost.tile_parts import BlockTile, Operand
 from twofour.layout.block import COPY_BYTES, BlockLayout
@@ -47,7 +46,7 @@ class _Launch:
         # Segments of a folded axis are rows.
         width = layout.tile[-1]
         rows = (ceil_div(shape[0], width),) if layout.folded else tuple(shape[:-1])
-        self.tiles = tile_count(rows, layout.tile[:-1])
+        self.tiles = block_count(layout.tile[:-1], 1, rows)
         self.across = 1
         if not layout.folded:
             self.tiles *= ceil_div(shape[-1], width)

@@ -12,10 +12,7 @@ import numpy as np
 
 from twofour.cost.counts import LANES, LINE, SECTOR, ceil_div, sectors
 from twofour.layout.banks import WORD, wavefronts
-from twofour.layout.block import COPY_BYTES, BlockLayout
-
-# As in targets.gpu.tile_product.
-MAX_RESIDENT, MAX_BATCH = 64, 4
+from twofour.layout.block import COPY_BYTES, MAX_BATCH, MAX_RESIDENT, BlockLayout
 
 # PTX instructions of a warp. START: who it is, where its block lies, what does not change along the
 # march, with START_OFFSET for each offset of an input. TILE: of the march, its waits and barriers.

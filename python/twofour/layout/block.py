@@ -33,6 +33,10 @@ MAX_SECTOR_WASTE = 1.12  # bytes in the sectors of a halo tile over bytes in the
 TABLE_SHARE = 0.02
 MIN_MARCH, MAX_MARCH = 4, 16
 MAX_WARPS = 4
+# 32-bit registers that A, metadata and offsets may occupy for the whole kernel.
+MAX_RESIDENT = 64
+# Groups whose sums are kept while A and the offsets of a step are read from tables.
+MAX_BATCH = 4
 
 
 @dataclass(frozen=True, eq=False)

@@ -300,12 +300,13 @@ def _fastest(found: Analysis, options: CompileOptions) -> tuple[str, str | None]
     if not found.is_step:
         return "simt", None
     sweep, arithmetic = found.fused or found.single, _arithmetic(found.element, options)
-    gpu = reference_gpu(options.chip)
-    # Other ways for tensor cores take long to lay out; where rows stream, they are slower.
-    tried = ("stream", "simt")
-    ranking = candidates(sweep, found.element, arithmetic, gpu, tried, found.single)
-    refusal = ranking.refused.get("stream")
-    if refusal is not None:
+    gpu, refusal, ranking = reference_gpu(options.chip), None, None
+    if found.element in STREAMED:
+        # Other ways for tensor cores take long to lay out; where rows stream, they are slower.
+        tried = ("stream", "simt")
+        ranking = candidates(sweep, found.element, arithmetic, gpu, tried, found.single)
+        refusal = ranking.refused.get("stream")
+    if ranking is None or refusal is not None:
         tried = ("simt", "sparse", "dense")
         ranking = candidates(sweep, found.element, arithmetic, gpu, tried, found.single)
     if not ranking.candidates:
@@ -314,8 +315,7 @@ def _fastest(found: Analysis, options: CompileOptions) -> tuple[str, str | None]
     limit = ranking.candidates[0].prediction.seconds_per_point * (1 + TOLERANCE)
     good = {c.schedule for c in ranking.candidates if c.prediction.seconds_per_point <= limit}
     best = next(schedule for schedule in tried if schedule in good)
-    streamed = found.element in STREAMED
-    return best, refusal if best == "simt" and streamed else None
+    return best, refusal if best == "simt" else None
 
 
 def _arithmetic(element: str, options: CompileOptions) -> str:

@@ -11,16 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from twofour.layout.block import MAX_BATCH, MAX_RESIDENT
 from twofour.mlir import arith, ir, memref, scf, vector
 from twofour.targets.gpu.block_code import BlockCode
 from twofour.targets.gpu.code import Index
 from twofour.targets.gpu.lowering import LOOP_ANNOTATION, NO_UNROLLING
 from twofour.targets.gpu.matrix_ops import MatrixOps, i32
-
-# 32-bit registers that A, metadata and offsets may occupy for the whole kernel.
-MAX_RESIDENT = 64
-# Groups whose sums are kept while A and the offsets of a step are read from tables.
-MAX_BATCH = 4
 
 
 @dataclass(frozen=True)
