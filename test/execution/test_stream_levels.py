@@ -14,6 +14,7 @@ from twofour.options import CompileOptions
 from twofour.runtime.programs import from_bundle
 from twofour.targets.gpu import build, report
 from twofour.targets.gpu.build import compile_gpu, emit
+from twofour.targets.gpu.candidates import Way
 from twofour.targets.gpu.ptx import assemble
 
 CASES = [
@@ -32,7 +33,7 @@ def options(schedule="stream", steps=1):
 
 
 def compiled(name, steps, levels=True):
-    with patch.object(build, "in_levels", lambda *_: levels):
+    with patch.object(build, "best_way", lambda *_: Way(levels=levels)):
         return compile_gpu(cases.KERNELS[name], options(steps=steps)).bundle
 
 

@@ -14,6 +14,7 @@ from twofour.kernels import Kernel
 from twofour.mlir import ir
 from twofour.options import CompileOptions
 from twofour.targets.gpu import build
+from twofour.targets.gpu.candidates import Way
 
 SWEEP = """
     %{to} = "stencil.weighted_sum"(%{source})
@@ -51,7 +52,7 @@ def test_every_sweep_of_a_function_has_its_own_operator():
 def test_levels_of_a_step_whose_small_weights_vanish_are_refused():
     kernel = Kernel("k", ((0,), (1,)), (1.0, 2.0**-24))
     options = CompileOptions("sim:sm_90", "stream", "f16", fuse_steps=7)
-    with patch.object(build, "in_levels", lambda *_: True):
+    with patch.object(build, "best_way", lambda *_: Way(levels=True)):
         with pytest.raises(TwofourError, match=r"expected a reach of .*7,.* for 7 levels"):
             build.compile_gpu(kernel, options)
     automatic = CompileOptions("sim:sm_90", "auto", "f16", fuse_steps=7)

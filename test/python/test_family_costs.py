@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from twofour.cost.counts import Counts
+from twofour.cost.rolling import rolling_costs, rolling_counts
 from twofour.cost.simt import simt_costs, simt_counts
 from twofour.cost.stream import stream_costs, stream_counts
 from twofour.cost.tile import tile_costs, tile_counts
@@ -26,12 +27,17 @@ from twofour.runtime.dtypes import to_storage
 from twofour.runtime.simulated import SimulatedDevice
 from twofour.sim import chips
 from twofour.targets.cpu.direct_kernel import DirectKernel, Terms
-from twofour.targets.gpu.build import compile_gpu
+from twofour.targets.gpu import build
+from twofour.targets.gpu.candidates import Way
 from twofour.targets.gpu.cuda_toolkit import find_ptxas
 from twofour.targets.gpu.simt_kernel import point_grid
 
+# Schedules; "rolling" is the way of "simt" that marches.
 CASES = (
     ("stream", "f16"),
+    ("rolling", "f16"),
+    ("rolling", "f32"),
+    ("rolling", "f64"),
     ("sparse", "f16"),
     ("dense", "f16"),
     ("simt", "f16"),
@@ -39,6 +45,7 @@ CASES = (
     ("dense", "f64"),
     ("simt", "f64"),
 )
+MARCHING = ("stream", "rolling")
 # A from registers and from tables, loops written out and not, one axis to three.
 SAMPLE = (
     ("heat1d_ftcs", "stream", "f16"),
@@ -55,6 +62,10 @@ SAMPLE = (
     ("heat3d_ftcs", "dense", "f16"),
     ("heat3d_ftcs", "dense", "f64"),
     ("heat3d_ftcs", "simt", "f32"),
+    ("heat1d_ftcs", "rolling", "f32"),
+    ("paper_box2d49p", "rolling", "f64"),
+    ("heat3d_ftcs", "rolling", "f16"),
+    ("paper_star2d13p", "rolling", "f32"),
 )
 POINTS = 1 << 18
 CHIP = chips.find("sm_90")
@@ -87,12 +98,24 @@ def built(name: str, schedule: str, dtype: str, chip: str = "sim:sm_90") -> Buil
     built_with = []
     module, builder = {
         "simt": (simt, "build_simt_kernel"),
+        "rolling": (simt, "build_rolling_kernel"),
         "stream": (tensor, "build_stream_kernel"),
     }.get(schedule, (tensor, "build_tensor_kernel"))
-    build = getattr(module, builder)
-    with patch.object(module, builder, lambda *a: (built_with.append(a), build(*a))[1]):
-        options = CompileOptions(chip, schedule, dtype)
-        bundle = compile_gpu(built_in_kernels()[name], options).bundle
+    make, way = getattr(module, builder), Way(rolling=schedule == "rolling")
+    with (
+        patch.object(module, builder, lambda *a: (built_with.append(a), make(*a))[1]),
+        patch.object(build, "best_way", lambda *_: way),
+    ):
+        options = CompileOptions(chip, "simt" if way.rolling else schedule, dtype)
+        bundle = build.compile_gpu(built_in_kernels()[name], options).bundle
+    if schedule == "rolling":
+        (((kernel,)),) = built_with
+        return Built(
+            bundle,
+            kernel,
+            lambda shape: rolling_costs(kernel.layout, shape, dtype),
+            lambda shape: rolling_counts(kernel.layout, shape),
+        )
     if schedule == "stream":
         (((kernel,)),) = built_with
         layout, operand = kernel.layout, kernel.ops.operands
@@ -275,7 +298,9 @@ def test_costs_of_several_fields():
 @pytest.mark.full
 @pytest.mark.skipif(find_ptxas() is None, reason="ptxas is not installed")
 @pytest.mark.parametrize("name", TABLE_2.values())
-@pytest.mark.parametrize(("schedule", "dtype"), [c for c in CASES if c[0] != "stream"])
+@pytest.mark.parametrize(
+    ("schedule", "dtype"), [c for c in CASES if c[0] not in ("stream", "rolling")]
+)
 def test_estimated_residency(name, schedule, dtype):
     kernel = built(name, schedule, dtype, "sm_90")
     shape = kernel.whole_blocks

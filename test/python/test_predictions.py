@@ -10,7 +10,8 @@ import layout_cases
 from twofour import cost
 from twofour.analysis import LinearSweep
 from twofour.cli.main import main
-from twofour.cost.explore import DOMAINS, TOLERANCE, best_stream, predict_stream, reference_gpu
+from twofour.cost.explore import DOMAINS, TOLERANCE, best_stream, reference_gpu
+from twofour.cost.stream import stream_costs
 from twofour.kernels import TABLE_2, built_in_kernels
 from twofour.layout.chunks import chunk_operator
 from twofour.layout.stream import stream_layouts
@@ -63,7 +64,8 @@ def test_five_steps_in_one_kernel_run_at_four_times_a_copy():
     kernel = KERNELS["heat2d_ftcs"]
     operator = chunk_operator(kernel.offsets, kernel.weights)
     layout = best_stream(stream_layouts(operator, ((1, 1), (1, 1)), levels=5), "f16", H200)
-    assert predict_stream(layout, "f16", H200).fraction_of_copy >= 4
+    costs = stream_costs(layout, DOMAINS[2], "f16", H200.multiprocessors)
+    assert cost.predict(H200, costs, math.prod(DOMAINS[2])).fraction_of_copy >= 4
 
 
 def test_fused_steps_that_do_not_stream_as_one_kernel_stream_in_levels():
@@ -97,6 +99,26 @@ def test_what_is_chosen_is_never_predicted_slower_than_plain_threads(name, dtype
     ranked = candidates(compiled.found.single, element, dtype, reference_gpu(target)).candidates
     seconds = {c.schedule: c.prediction.seconds_per_point for c in ranked}
     assert seconds[compiled.schedule] <= (1 + TOLERANCE) * seconds["simt"]
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize("name", TABLE_2.values())
+def test_plain_threads_run_at_the_rate_of_a_copy(name, dtype):
+    """But for the 49 multiply-adds of a point, of which the units have a share of 70 %."""
+    kernel = KERNELS[name]
+    sweep = LinearSweep("f", name, kernel.offsets, kernel.weights, 1)
+    (plain,) = candidates(sweep, dtype, dtype, H200, ("simt",)).candidates
+    least = 0.8 if name == "paper_box2d49p" else 0.95
+    assert plain.prediction.fraction_of_copy >= least
+
+
+def test_steps_of_f64_in_levels_run_beyond_a_copy():
+    kernel = KERNELS["heat2d_ftcs"]
+    single = LinearSweep("f", "k", kernel.offsets, kernel.weights, 1)
+    offsets, weights = layout_cases.fused(list(kernel.offsets), list(kernel.weights), 4)
+    fused = LinearSweep("f", "k", tuple(offsets), tuple(weights), 4)
+    (plain,) = candidates(fused, "f64", "f64", H200, ("simt",), single).candidates
+    assert plain.prediction.fraction_of_copy >= 3
 
 
 def test_fused_steps_are_counted():

@@ -8,8 +8,9 @@ from twofour.errors import TwofourError, Unsuitable
 from twofour.kernels import built_in_kernels
 from twofour.layout.chunks import COLUMNS, chunk_operator, column_places, row_places
 from twofour.layout.crush import crush
+from twofour.layout.march import MAX_REGISTERS
 from twofour.layout.matching import apply_permutation, permute_2to4
-from twofour.layout.stream import MAX_REGISTERS, is_chunked, metadata_words, stream_layouts
+from twofour.layout.stream import is_chunked, metadata_words, stream_layouts
 
 KERNELS = built_in_kernels()
 TOO_LARGE = "acoustic_iso3d_o16"  # for the registers
@@ -31,10 +32,10 @@ def test_the_terms_are_the_stencil(name):
     kernel, layout = KERNELS[name], layouts(name)[-1]
     rank, sums = len(kernel.offsets[0]), {}
     for term in layout.terms:
-        lead = (term.along, term.across)[: rank - 1]
+        lead = term.meeting[: rank - 1]
         rows, columns = np.nonzero(layout.blocks[term.block])
         for row, column in zip(rows, columns, strict=True):
-            x = term.start + column_places()[column] - row_places()[row]
+            x = term.meeting.start + column_places()[column] - row_places()[row]
             key = (row, *lead, int(x))
             sums[key] = sums.get(key, 0.0) + layout.blocks[term.block][row, column]
     points = {o: w for o, w in zip(kernel.offsets, kernel.weights, strict=True) if w}
@@ -44,11 +45,10 @@ def test_the_terms_are_the_stencil(name):
 @pytest.mark.parametrize("name", ["heat2d_ftcs", "heat3d_ftcs", "elastic_staggered_div3d_o4"])
 def test_every_fragment_is_read_once_a_step(name):
     for layout in layouts(name):
-        needed = {
-            (row + term.across, term.start) for term in layout.terms for row in range(layout.rows)
-        }
+        meetings = {term.meeting for term in layout.terms}
+        needed = {(row + m.across, m.start) for m in meetings for row in range(layout.rows)}
         assert layout.reads == sorted(needed)
-        rows = {term.along for term in layout.terms}
+        rows = {meeting.along for meeting in meetings}
         assert (layout.first, layout.depth) == (min(rows), max(rows) - min(rows))
 
 

@@ -10,22 +10,21 @@ sparse matrix instructions on values gathered by offset tables, coalesced rows o
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from twofour.cost.explore import best_stream, reference_gpu
 from twofour.dialects.nm.ops import PatchMatmulOp, SparsePatchMatmulOp
+from twofour.dialects.stencil.levels import levels_of, reach_of
 from twofour.dialects.stencil.ops import addend_of, linear_terms
 from twofour.dialects.stencil.sweep import (
     SweepInput,
-    enclosing_function,
     kernel_name,
     known_domain,
     replace_by_sweep,
 )
-from twofour.dialects.stencil.transforms.fuse_steps import SINGLE_STEP_ATTRIBUTE, STEPS_ATTRIBUTE
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.errors import TwofourError, Unsuitable
 from twofour.layout.block import lay_out_block
@@ -93,11 +92,9 @@ class _Applied:
     levels: int = 1
 
     @classmethod
-    def of(cls, op) -> "_Applied":
-        offsets, _, constant = linear_terms(op)
-        columns = list(zip(*offsets, strict=True))
-        reach = tuple(-min(c) for c in columns), tuple(max(c) for c in columns)
-        return cls(op.operator(), constant, reach)
+    def of(cls, op, levels: int = 1) -> "_Applied":
+        _, _, constant = linear_terms(op)
+        return cls(op.operator(), constant, reach_of(op), levels)
 
 
 @dataclass(frozen=True)
@@ -133,7 +130,8 @@ class ConvertNmToGpuPass(ModulePass):
         names = (PatchMatmulOp.OPERATION_NAME, SparsePatchMatmulOp.OPERATION_NAME)
         ops = nested_ops(module, *names)
         # Single steps are needed for levels after they were lowered themselves.
-        applied = [self._applied(op, ops) for op in ops]
+        steps = [levels_of(op, ops) if self.levels else (op, 1) for op in ops]
+        applied = [_Applied.of(*step) for step in steps]
         for op, what in zip(ops, applied, strict=True):
             try:
                 self._convert(op, what, module)
@@ -141,22 +139,6 @@ class ConvertNmToGpuPass(ModulePass):
                 if error.location is not None:
                     raise
                 raise error_at(op, error.message, type(error)) from None
-
-    def _applied(self, op, ops: list) -> _Applied:
-        """What a kernel of an op applies: the op once, or a single step for each level."""
-        once, function = _Applied.of(op), enclosing_function(op)
-        if not self.levels or STEPS_ATTRIBUTE not in function.attributes:
-            return once
-        levels = function.attributes[STEPS_ATTRIBUTE].value
-        name = function.attributes[SINGLE_STEP_ATTRIBUTE].value
-        singles = [_Applied.of(other) for other in ops if _name(enclosing_function(other)) == name]
-        if len(singles) != 1:
-            raise error_at(op, f"expected one operator in @{name} for levels, got {len(singles)}")
-        reach = tuple(tuple(levels * extent for extent in side) for side in singles[0].reach)
-        if reach != once.reach:
-            # Weights that are too small vanished when they were convolved.
-            raise error_at(op, f"expected a reach of {reach} for {levels} levels", Unsuitable)
-        return replace(singles[0], levels=levels)
 
     def _convert(self, op, applied: _Applied, module: ir.Operation) -> None:
         domain = known_domain(op)
@@ -193,10 +175,6 @@ class ConvertNmToGpuPass(ModulePass):
                 build_tensor_kernel(kernel)
         inputs = [SweepInput(op.operands[0], offsets, tuple(range(domain.rank)))]
         replace_by_sweep(op, kernel.name, inputs, call=launch(kernel.launch))
-
-
-def _name(function) -> str:
-    return function.attributes["sym_name"].value
 
 
 def _without_zero_columns(operator: PatchOperator) -> PatchOperator:

@@ -4,18 +4,29 @@
     %r = "stencil.weighted_sum"(%t) {offsets = [[-1], [1]], weights = ...} : ...
 
 becomes `gpu.launch_func @kernels::@heat_kernel0 ...` on views of the buffers, and the kernel a
-`gpu.func` of the module's `gpu.module`. A thread of a weighted sum computes several points, one of
-`stencil.apply` a single one: the region becomes the body of the kernel.
+`gpu.func` of the module's `gpu.module`. A thread of a weighted sum computes several points, or
+marches along the slowest axis (`rolling`); one of `stencil.apply` computes a single one: the region
+becomes the body of the kernel.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
+from twofour.cost.explore import best_rolling, reference_gpu
 from twofour.dialects.stencil.chains import chain_ending_at
-from twofour.dialects.stencil.ops import ApplyOp, WeightedSumOp
+from twofour.dialects.stencil.levels import levels_of, reach_of
+from twofour.dialects.stencil.ops import ApplyOp, WeightedSumOp, addend_of, linear_terms
 from twofour.dialects.stencil.regions import AppliedRegion, is_constant
-from twofour.dialects.stencil.sweep import kernel_name, known_domain, replace_by_sweep
+from twofour.dialects.stencil.sweep import (
+    SweepInput,
+    kernel_name,
+    known_domain,
+    replace_by_sweep,
+)
 from twofour.dialects.stencil.traversal import captured_values, nested_ops
+from twofour.errors import Unsuitable
+from twofour.layout.rolling import rolling_layouts
 from twofour.mlir import gpu, ir
 from twofour.mlir_support import defining_op
 from twofour.options import Chip
@@ -26,6 +37,7 @@ from twofour.targets.gpu.code import IndexCode
 from twofour.targets.gpu.kernel_abi import gpu_function, kernel_module, launch
 from twofour.targets.gpu.point_grid import PointGrid
 from twofour.targets.gpu.point_ops import call_intrinsics, check_point_ops
+from twofour.targets.gpu.rolling_kernel import RollingKernel, build_rolling_kernel
 from twofour.targets.gpu.simt_kernel import build_simt_kernel, point_grid
 
 
@@ -33,22 +45,62 @@ from twofour.targets.gpu.simt_kernel import build_simt_kernel, point_grid
 class ConvertStencilToGpuPass(ModulePass):
     """Lower every weighted sum and every apply to a plain GPU kernel and a launch of it.
 
-    `chip` is the architecture to compile for. Applies may hold what the GPU targets have code for:
-    control flow, integers, loads from memrefs, and the functions that PTX computes as accurately as
-    the CPU does.
+    `chip` is the architecture to compile for. With `rolling` the threads of sums of one field march
+    along the slowest axis with rolling sums, where registers hold those; the fields' rows then
+    begin on sectors. With `levels` such functions of fused steps apply the single step once for
+    each of them, in the kernel, rather than once with the weights of all. Applies may hold what the
+    GPU targets have code for: control flow, integers, loads from memrefs, and the functions that
+    PTX computes as accurately as the CPU does.
     """
 
     name: ClassVar[str] = "convert-stencil-to-gpu"
     chip: Chip = "sm_80"
+    rolling: bool = False
+    levels: bool = False
 
     def run(self, module: ir.Operation) -> None:
+        marching = self._marching(nested_ops(module, WeightedSumOp.OPERATION_NAME))
         while sums := nested_ops(module, WeightedSumOp.OPERATION_NAME):
-            self._convert_sum(sums[-1], module)
+            op = sums[-1]
+            if op in marching:
+                self._convert_march(op, marching[op], module)
+            else:
+                self._convert_sum(op, module)
         for apply in nested_ops(module, ApplyOp.OPERATION_NAME):
             self._convert_apply(apply, module)
 
     def _kernels(self, module: ir.Operation) -> ir.InsertionPoint:
         return ir.InsertionPoint(kernel_module(module, self.chip))
+
+    def _marching(self, sums: list) -> dict:
+        """By weighted sum of one field: its kernel, where it can march."""
+        if not self.rolling:
+            return {}
+        addends = [addend for op in sums if (addend := addend_of(op)) is not None]
+        kernels = {}
+        for op in sums:
+            if addend_of(op) is not None or op.results[0] in addends:
+                continue
+            with suppress(Unsuitable):
+                kernels[op] = self._march(op, *(levels_of(op, sums) if self.levels else (op, 1)))
+        return kernels
+
+    def _march(self, op, single, levels: int) -> RollingKernel:
+        """The kernel of an op that applies `single` once for each of some levels."""
+        element = str(op.results[0].type.element_type)
+        offsets, weights, constant = linear_terms(single)
+        layouts = rolling_layouts(
+            offsets, weights, _itemsize(element), reach_of(single), levels=levels
+        )
+        layout = best_rolling(layouts, element, reference_gpu(self.chip))
+        return RollingKernel(kernel_name(op), layout, element, constant)
+
+    def _convert_march(self, op, kernel: RollingKernel, module: ir.Operation) -> None:
+        with self._kernels(module), op.location:
+            build_rolling_kernel(kernel)
+        offsets, _, _ = linear_terms(op)
+        inputs = [SweepInput(op.operands[0], offsets, tuple(range(kernel.layout.rank)))]
+        replace_by_sweep(op, kernel.name, inputs, call=launch(kernel.launch))
 
     def _convert_sum(self, op, module: ir.Operation) -> None:
         chain = chain_ending_at(op)

@@ -2,11 +2,16 @@
 """The best of several layouts, by the model."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from twofour.cost.chips import GPUS, GpuModel
+from twofour.cost.costs import Costs
 from twofour.cost.model import Prediction, predict
+from twofour.cost.rolling import rolling_costs
 from twofour.cost.stream import stream_costs
+from twofour.layout.march import March
+from twofour.layout.rolling import RollingLayout
 from twofour.layout.stream import StreamLayout
 
 # The chip that stands for an architecture where none is named.
@@ -24,20 +29,30 @@ def reference_gpu(chip: str) -> GpuModel:
     return GPUS[REFERENCE[chip]]
 
 
-def predict_stream(layout: StreamLayout, operand: str, gpu: GpuModel) -> Prediction:
-    """How fast a stream of operands f16 or bf16 will be on a large domain."""
-    shape = DOMAINS[layout.rank]
-    costs = stream_costs(layout, shape, operand, gpu.multiprocessors)
-    return predict(gpu, costs, math.prod(shape))
-
-
 def best_stream(layouts: Sequence[StreamLayout], operand: str, gpu: GpuModel) -> StreamLayout:
-    """The fastest of some streams; of those about as fast, the one that leaves most unused."""
-    found = [(x, predict_stream(x, operand, gpu)) for x in layouts]
+    """The best of some streams of operands f16 or bf16, on a large domain; see `best_march`."""
+    return best_march(layouts, partial(stream_costs, operand=operand), gpu)
+
+
+def best_rolling(layouts: Sequence[RollingLayout], element: str, gpu: GpuModel) -> RollingLayout:
+    """The best of some marches of plain threads, on a large domain; see `best_march`."""
+    return best_march(layouts, partial(rolling_costs, element=element), gpu)
+
+
+def best_march(layouts: Sequence[March], costs: Callable[..., Costs], gpu: GpuModel) -> March:
+    """The fastest of some marches; of those about as fast, the one that leaves most unused.
+
+    `costs` gives those of a march on an output of some shape, by `multiprocessors`.
+    """
+    shape = DOMAINS[layouts[0].rank]
+    found = []
+    for layout in layouts:
+        cost = costs(layout, shape, multiprocessors=gpu.multiprocessors)
+        found.append((layout, predict(gpu, cost, math.prod(shape))))
     limit = min(p.seconds_per_point for _, p in found) * (1 + TOLERANCE)
     good = [(x, p) for x, p in found if p.seconds_per_point <= limit]
 
-    def busiest(pair: tuple[StreamLayout, Prediction]) -> tuple[float, int]:
+    def busiest(pair: tuple[March, Prediction]) -> tuple[float, int]:
         layout, prediction = pair
         busy = {**prediction.busy, "dram": 0.0}
         # Bytes in flight beyond what is needed are worth little.

@@ -1,137 +1,74 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How a warp streams along the slowest axis: what it reads of a step, and which outputs that meets.
+"""Rows of inputs that stream through sparse tensor cores as they lie in memory.
 
-A warp owns a strip of 128 outputs along the last axis, in arrays of rank 3 a few rows of them.
-Advancing along the slowest axis it reads each row of inputs once, multiplies it for every row of
-outputs that it meets, and keeps the sums of those rows in registers until they are complete.
+A warp owns a strip of 128 outputs along the last axis (see layout.march): eight tiles of sixteen.
+Each row of inputs that it reads is multiplied once for every row of outputs that it meets.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 
-from twofour.errors import TwofourError, Unsuitable
+from twofour.errors import Unsuitable
 from twofour.layout.chunks import CHUNK, COLUMNS, OUTPUTS, column_places, row_places
 from twofour.layout.fragments import LANES, SPARSE_16, TILES
+from twofour.layout.march import Extents, March, Meeting, marches
 from twofour.layout.patch import PatchOperator
 
-Extents = tuple[int, ...]
-
-STRIP = TILES * OUTPUTS  # outputs of a warp along the last axis
-WARPS = (4, 8)  # warps of a block; more than the first where they can share rows of inputs
+ITEMSIZE = 2  # bytes of f16 and bf16
 MAX_ROWS = 3
-MAX_STAGES = 12
-MIN_UNROLL = 6  # steps of a loop: fewer would spend too much on counting them
-MARCH = 128  # about so many steps
-# Registers of a thread: what is left for addresses, and how many ptxas may be asked for.
-OTHER_REGISTERS, MAX_REGISTERS = 44, 246
-WARP_REGISTERS, MAX_WARPS = 2048, 64  # of a multiprocessor, for 32 threads of one register
+# Registers of a thread: what is left for addresses.
+OTHER_REGISTERS = 44
 
 
 @dataclass(frozen=True)
 class Term:
-    """One instruction of a row of outputs: block of A number `block` times a fragment of B.
+    """One instruction of a row of outputs: block of A number `block` times a fragment of B."""
 
-    The fragment begins `start` inputs from the strip's first output, in the row that lies `along`
-    on the slowest axis and `across` on the one between from the output's (0 where there is none).
-    """
-
-    along: int
-    across: int
-    start: int
+    meeting: Meeting
     block: int
 
 
-@dataclass(frozen=True, eq=False)
-class StreamLayout:
-    """The work of one warp; extents are in elements, slowest axis first.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StreamLayout(March):
+    """The work of one warp.
 
     Attributes:
         terms: the instructions of one row of outputs.
         blocks: distinct blocks of A, float64 (16, 32) each.
-        reach_lo, reach_hi: how far the stencil reaches, per axis.
-        rows: rows of outputs of a step, along the axis between; 1 where there is none.
-        stages: fragments of B in registers, the one that is multiplied and those read ahead.
-        march: steps of a warp along the slowest axis.
-        warps: of a block, side by side.
-        levels: time steps of a march; rows of a level that are complete are inputs of the next.
     """
 
     terms: tuple[Term, ...]
     blocks: tuple[np.ndarray, ...]
-    reach_lo: Extents
-    reach_hi: Extents
-    rows: int
-    stages: int
-    march: int
-    warps: int
-    levels: int = 1
+
+    @cached_property
+    def meetings(self) -> frozenset[Meeting]:
+        """The fragments of B of a row of outputs."""
+        return frozenset(term.meeting for term in self.terms)
 
     @property
-    def rank(self) -> int:
-        """Rank of the arrays."""
-        return len(self.reach_lo)
+    def written(self) -> int:
+        """Neighbouring outputs of a lane, after a transposition."""
+        return TILES * OUTPUTS // LANES
 
     @property
-    def threads(self) -> int:
-        """Threads of a block."""
-        return LANES * self.warps
+    def group(self) -> int:
+        """The lanes of a quad have a tile."""
+        return OUTPUTS // self.written
 
     @property
-    def tile(self) -> Extents:
-        """Outputs of a block per axis in one step; its warps lie side by side."""
-        if self.rank == 3:
-            return (1, self.warps * self.rows, self.width)
-        return (1,) * (self.rank - 1) + (self.warps * self.width,)
+    def overhang(self) -> int:
+        """Elements that a fragment holds beyond the width of a strip."""
+        return COLUMNS - OUTPUTS
 
     @property
-    def input_lo(self) -> Extents:
-        """How far all levels together reach below, per axis."""
-        return tuple(self.levels * reach for reach in self.reach_lo)
-
-    @property
-    def trimmed(self) -> tuple[int, int]:
-        """Outputs at both ends of a strip that miss inputs of the levels before the last."""
-        ends = (self.reach_lo[-1], self.reach_hi[-1])
-        lo, hi = (-(-(self.levels - 1) * max(0, end) // CHUNK) * CHUNK for end in ends)
-        # Strips begin on sectors.
-        return lo, hi + (lo + hi) % OUTPUTS
-
-    @property
-    def width(self) -> int:
-        """Outputs of a strip that are written, along the last axis."""
-        return STRIP - sum(self.trimmed)
-
-    @property
-    def first(self) -> int:
-        """The first row of inputs that a row of outputs meets, along the slowest axis."""
-        return min(term.along for term in self.terms)
-
-    @property
-    def depth(self) -> int:
-        """Rows of outputs that a row of inputs meets, all but one."""
-        return max(term.along for term in self.terms) - self.first
-
-    @property
-    def reads(self) -> list[tuple[int, int]]:
-        """(row along the axis between, start) of the fragments of B that one step reads."""
-        return sorted(
-            {(row + term.across, term.start) for term in self.terms for row in range(self.rows)}
-        )
-
-    @property
-    def steps_ahead(self) -> int:
-        """How many steps ahead of its multiplication a fragment of B is read, at most."""
-        return -(-(self.stages - 1) // len(self.reads))
-
-    @property
-    def unroll(self) -> int:
-        """Steps of one round of the main loop: sums are back in the registers they began in."""
-        turn = self.depth + 1
-        return turn * -(-MIN_UNROLL // turn)
+    def compact(self) -> bool:
+        """Matrix instructions are not spent in vain, nor sums moved from register to register."""
+        return False
 
     @property
     def registers(self) -> int:
@@ -143,74 +80,19 @@ class StreamLayout:
         rounds = 3 * self.depth + len(self.terms) // 4
         return sums + inputs + addresses + 5 * len(self.blocks) + rounds + OTHER_REGISTERS
 
-    @property
-    def resident(self) -> int:
-        """Blocks of a multiprocessor at a time."""
-        return max(1, min(MAX_WARPS, WARP_REGISTERS // self.registers) // self.warps)
-
 
 def stream_layouts(
-    operator: PatchOperator,
-    reach: tuple[Extents, Extents],
-    *,
-    block: Extents | None = None,
-    stages: int | None = None,
-    march: int | None = None,
-    levels: int = 1,
+    operator: PatchOperator, reach: tuple[Extents, Extents], **choices
 ) -> list[StreamLayout]:
     """The streams of an operator whose columns stand in chunks of eight (see layout.chunks).
 
-    Args:
-        operator: of rank 1 to 3, from `chunk_operator`.
-        reach: (lo, hi) of the stencil: minus the smallest and the largest offset per axis.
-        block: outputs of a block per axis in one step; all that there are where it is not given.
-        stages: fragments of B in registers; up to MAX_STAGES where it is not given.
-        march: steps along the slowest axis; chosen where it is not given.
-        levels: time steps of a march.
-
-    Raises:
-        Unsuitable: another order of columns, a higher rank, or more than registers hold.
-        TwofourError: the block given is none of those that there are.
+    `operator` is of rank 1 to 3, from `chunk_operator`; `reach` and `choices` are as for
+    `layout.march.marches`, which says what else is refused. Raises Unsuitable for another order of
+    columns.
     """
-    reach_lo, reach_hi = (tuple(side) for side in reach)
-    rank = len(reach_lo)
-    if rank > 3:
-        raise Unsuitable(f"expected arrays of rank 1 to 3, got rank {rank}")
-    if levels > 1 and rank > 2:
-        raise Unsuitable(f"expected arrays of rank 1 or 2 for several levels, got rank {rank}")
     terms, blocks = _terms(operator)
-    candidates = [
-        _with_march(
-            StreamLayout(terms, blocks, reach_lo, reach_hi, rows, count, 1, warps, levels), march
-        )
-        for warps in (WARPS if rank == 3 else WARPS[:1])
-        for rows in (range(1, MAX_ROWS + 1) if rank == 3 else (1,))
-        for count in ((stages,) if stages is not None else range(2, MAX_STAGES + 1))
-    ]
-    if block is not None:
-        candidates = [layout for layout in candidates if layout.tile == tuple(block)]
-        if not candidates:
-            raise TwofourError(f"expected a block of {_blocks(rank)} outputs, got {list(block)}")
-    fitting = [layout for layout in candidates if layout.registers <= MAX_REGISTERS]
-    if not fitting:
-        needed = min(layout.registers for layout in candidates)
-        raise Unsuitable(f"expected at most {MAX_REGISTERS} registers, got about {needed}")
-    return fitting
-
-
-def _with_march(layout: StreamLayout, march: int | None) -> StreamLayout:
-    """With a march that whole rounds of the main loop make up."""
-    if march is None:
-        others = max(layout.depth, layout.steps_ahead + 1)
-        march = others + max(1, round((MARCH - others) / layout.unroll)) * layout.unroll
-    return replace(layout, march=march)
-
-
-def _blocks(rank: int) -> str:
-    if rank < 3:
-        return "x".join(["1"] * (rank - 1) + [str(WARPS[0] * STRIP)])
-    between = sorted({warps * rows for warps in WARPS for rows in range(1, MAX_ROWS + 1)})
-    return " or ".join(f"1x{extent}x{STRIP}" for extent in between)
+    make = partial(StreamLayout, itemsize=ITEMSIZE, terms=terms, blocks=blocks)
+    return marches(make, reach, MAX_ROWS, **choices)
 
 
 def is_chunked(operator: PatchOperator) -> bool:
@@ -248,7 +130,7 @@ def _terms(operator: PatchOperator) -> tuple[tuple[Term, ...], tuple[np.ndarray,
             blocks.append(block)
         *lead, start = places[0].tolist()
         along, across = (*lead, 0, 0)[:2]
-        terms.append(Term(along, across, start, number))
+        terms.append(Term(Meeting(along, across, start), number))
     return tuple(terms), tuple(blocks)
 
 

@@ -66,7 +66,8 @@ class BlockCode:
             return array
         # Segments of the only axis, as rows that overlap in memory.
         (size,), width = array.sizes, self.layout.tile[1]
-        return FlatArray(array.flat, [self.code.ceil_div(size, width), size], [width, 1])
+        sizes = [self.code.ceil_div(size, width), size]
+        return FlatArray(array.flat, array.begin, sizes, [width, 1])
 
     def _block_origin(self) -> tuple[list[Index], Index]:
         """The first point of the block, and where its march along axis 0 ends."""

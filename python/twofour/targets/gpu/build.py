@@ -56,7 +56,7 @@ from twofour.runtime.manifest import FORMAT
 from twofour.runtime.plan import Step
 from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
 from twofour.targets.fields import check_runnable, field_spec
-from twofour.targets.gpu.candidates import candidates, in_levels
+from twofour.targets.gpu.candidates import Way, best_way, candidates
 from twofour.targets.gpu.kernel_abi import BlockShape, kernel_module
 from twofour.targets.gpu.lowering import to_llvm_ir, to_nvvm
 from twofour.targets.gpu.ptx import assemble, to_ptx
@@ -225,7 +225,7 @@ def _convert(
                     raise
                 # Weights or a reach that tensor cores cannot take; plain threads take all.
                 build.start_anew(before, _NEXT[build.schedule], failure.message)
-        _to_gpu(found, options.chip)
+        _to_gpu(build, options)
         if found.fused:
             _add_edges(found.module, ir.Module.parse(before), found.single, options.chip)
         build.keep("gpu")
@@ -245,22 +245,29 @@ def _multiply(build: _Build, options: CompileOptions, tiling: Tiling) -> None:
     build.layouts = describe_layouts(found.module)
     arithmetic = _arithmetic(found.element, options)
     choices = {"block": tiling.block, "stages": tiling.stages}
-    levels = build.schedule == "stream" and _in_levels(found, options)
+    levels = build.schedule == "stream" and _way("stream", found, options).levels
     found.run([ConvertNmToGpuPass(chip=options.chip, dtype=arithmetic, levels=levels, **choices)])
 
 
-def _in_levels(found: Analysis, options: CompileOptions) -> bool:
-    """Whether fused steps are predicted to stream faster level by level than as one kernel."""
-    if found.fused is None:
-        return False
-    return in_levels(found.fused, found.single, found.element, reference_gpu(options.chip))
+def _way(schedule: str, found: Analysis, options: CompileOptions) -> Way:
+    """The way to execute a linear step that is predicted to be the fastest of a schedule's."""
+    sweep, gpu = found.fused or found.single, reference_gpu(options.chip)
+    try:
+        return best_way(schedule, sweep, found.single, found.element, gpu)
+    except Unsuitable:
+        # The pass says why, at the op.
+        return Way()
 
 
-def _to_gpu(found: Analysis, chip: str) -> None:
+def _to_gpu(build: _Build, options: CompileOptions) -> None:
     """Lower what is left to kernels, and functions to launches of them."""
+    found, chip, way = build.found, options.chip, Way()
+    # Only programs of one linear step have fields whose rows begin on sectors.
+    if build.schedule == "simt" and found.is_step:
+        way = _way("simt", found, options)
     found.run(
         [
-            ConvertStencilToGpuPass(chip=chip),
+            ConvertStencilToGpuPass(chip=chip, rolling=way.rolling, levels=way.levels),
             BufferizePass(copies="ops"),
             ConvertCopyToGpuPass(chip=chip),
         ]

@@ -2,12 +2,13 @@
 """The ways to execute a linear step on a GPU, and how fast the model predicts each to be."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from twofour.analysis import LinearSweep
 from twofour.cost import Costs, GpuModel, Prediction, predict
-from twofour.cost.explore import DOMAINS, TOLERANCE, best_stream
+from twofour.cost.explore import DOMAINS, TOLERANCE, best_rolling, best_stream
+from twofour.cost.rolling import rolling_costs
 from twofour.cost.simt import simt_costs
 from twofour.cost.stream import stream_costs
 from twofour.cost.tile import tile_costs
@@ -17,6 +18,7 @@ from twofour.layout.chunks import chunk_operator
 from twofour.layout.crush import crush
 from twofour.layout.fragments import fragment_for
 from twofour.layout.matching import apply_permutation, permute_2to4
+from twofour.layout.rolling import rolling_layouts
 from twofour.layout.search import best_tile
 from twofour.layout.stream import StreamLayout, stream_layouts
 from twofour.options import STREAMED
@@ -69,6 +71,17 @@ class _Sweep:
     def reach(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         return self.sweep.reach_lo, self.sweep.reach_hi
 
+    def step_of_levels(self) -> LinearSweep:
+        """The single step; raises Unsuitable where steps cannot be executed level by level."""
+        single, steps = self.single, self.sweep.steps
+        if single is None or steps == 1:
+            raise Unsuitable("expected fused steps for levels, got a single one")
+        reach = tuple(tuple(steps * x for x in side) for side in (single.reach_lo, single.reach_hi))
+        if reach != self.reach:
+            # Weights that are too small vanished when they were convolved.
+            raise Unsuitable(f"expected a reach of {reach} for {steps} levels, got {self.reach}")
+        return single
+
 
 def candidates(
     sweep: LinearSweep,
@@ -98,48 +111,63 @@ def candidates(
     return Ranking(found, refused)
 
 
-def in_levels(fused: LinearSweep, single: LinearSweep, element: str, gpu: GpuModel) -> bool:
-    """Whether fused steps stream faster level by level than with the weights of all.
+@dataclass(frozen=True)
+class Way:
+    """How fused steps are executed: once with the weights of all, or level by level in one kernel.
 
-    Levels round as single steps do: where both ways are about as fast, they are to be taken.
+    Plain threads march (`rolling`), or have points of their own.
     """
-    wanted = _Sweep(fused, element, element, gpu, single)
-    steps = fused.steps
-    reach = [tuple(steps * x for x in side) for side in (single.reach_lo, single.reach_hi)]
-    if reach != list(wanted.reach):
-        # Weights that are too small vanished when they were convolved.
-        return False
-    seconds = []
-    for way in (_stream_once, _stream_levels):
+
+    levels: bool = False
+    rolling: bool = False
+
+
+def best_way(
+    schedule: str, fused: LinearSweep, single: LinearSweep, element: str, gpu: GpuModel
+) -> Way:
+    """The way of `stream` or `simt` that is predicted to be the fastest.
+
+    `fused` may be `single` itself. Levels round as single steps do: where they are about as fast as
+    another way, they are to be taken.
+    """
+    if len(single.reach_lo) not in DOMAINS:
+        return Way()
+    return _best_way(_WAYS[schedule], _Sweep(fused, element, element, gpu, single))[0]
+
+
+def _best_way(ways: Mapping[Way, Callable], wanted: _Sweep) -> tuple[Way, Costs]:
+    """The best way and its costs; raises Unsuitable where there is none."""
+    found, refusal = {}, None
+    for way, costs in ways.items():
         try:
-            prediction = predict(gpu, way(wanted), math.prod(wanted.shape))
-        except Unsuitable:
-            seconds.append(math.inf)
-        else:
-            seconds.append(prediction.seconds_per_point)
-    once, levels = seconds
-    return levels < math.inf and levels <= once * (1 + TOLERANCE)
+            cost = costs(wanted)
+        except Unsuitable as error:
+            refusal = error
+            continue
+        seconds = predict(wanted.gpu, cost, math.prod(wanted.shape)).seconds_per_point
+        found[way] = cost, seconds
+    if not found:
+        raise refusal
+    limit = min(seconds for _, seconds in found.values()) * (1 + TOLERANCE)
+    # Of those that are about as fast, the first.
+    return next((way, cost) for way, (cost, seconds) in found.items() if seconds <= limit)
 
 
 def _stream(wanted: _Sweep) -> Costs:
     if wanted.element not in STREAMED:
         raise Unsuitable(f"expected fields of {' or '.join(STREAMED)}, got {wanted.element}")
-    fused = wanted.sweep.steps > 1 and wanted.single is not None
-    if fused and in_levels(wanted.sweep, wanted.single, wanted.element, wanted.gpu):
-        return _stream_levels(wanted)
-    return _stream_once(wanted)
+    return _best_way(_WAYS["stream"], wanted)[1]
 
 
 def _stream_once(wanted: _Sweep) -> Costs:
     """All steps at once, by the weights of all."""
     operator = chunk_operator(wanted.sweep.offsets, wanted.sweep.weights)
-    costs = _stream_costs(stream_layouts(operator, wanted.reach), wanted)
-    return replace(costs, steps=wanted.sweep.steps)
+    return _stream_costs(stream_layouts(operator, wanted.reach), wanted)
 
 
 def _stream_levels(wanted: _Sweep) -> Costs:
     """A single step for each level."""
-    single = wanted.single
+    single = wanted.step_of_levels()
     operator = chunk_operator(single.offsets, single.weights)
     reach = (single.reach_lo, single.reach_hi)
     return _stream_costs(stream_layouts(operator, reach, levels=wanted.sweep.steps), wanted)
@@ -147,7 +175,8 @@ def _stream_levels(wanted: _Sweep) -> Costs:
 
 def _stream_costs(layouts: list[StreamLayout], wanted: _Sweep) -> Costs:
     layout = best_stream(layouts, wanted.element, wanted.gpu)
-    return stream_costs(layout, wanted.shape, wanted.element, wanted.gpu.multiprocessors)
+    costs = stream_costs(layout, wanted.shape, wanted.element, wanted.gpu.multiprocessors)
+    return replace(costs, steps=wanted.sweep.steps)
 
 
 def _sparse(wanted: _Sweep) -> Costs:
@@ -178,13 +207,43 @@ def _tile(wanted: _Sweep, operator, sparse: bool) -> Costs:
 
 
 def _simt(wanted: _Sweep) -> Costs:
+    return _best_way(_WAYS["simt"], wanted)[1]
+
+
+def _points(wanted: _Sweep) -> Costs:
     sweep = wanted.sweep
     kernel = DirectKernel(sweep.kernel, [Terms(sweep.offsets, sweep.weights)])
     grid = point_grid(kernel, wanted.itemsize)
     chip = chips.find(wanted.gpu.architecture)
-    return simt_costs(kernel, grid, wanted.shape, wanted.element, chip)
+    costs = simt_costs(kernel, grid, wanted.shape, wanted.element, chip)
+    return replace(costs, steps=sweep.steps)
 
 
+def _rolling_once(wanted: _Sweep) -> Costs:
+    return _rolling(wanted, wanted.sweep, 1)
+
+
+def _rolling_levels(wanted: _Sweep) -> Costs:
+    return _rolling(wanted, wanted.step_of_levels(), wanted.sweep.steps)
+
+
+def _rolling(wanted: _Sweep, sweep: LinearSweep, levels: int) -> Costs:
+    reach = (sweep.reach_lo, sweep.reach_hi)
+    layouts = rolling_layouts(sweep.offsets, sweep.weights, wanted.itemsize, reach, levels=levels)
+    layout = best_rolling(layouts, wanted.element, wanted.gpu)
+    costs = rolling_costs(layout, wanted.shape, wanted.element, wanted.gpu.multiprocessors)
+    return replace(costs, steps=wanted.sweep.steps)
+
+
+# By schedule, in the order of preference.
+_WAYS: dict[str, dict[Way, Callable[[_Sweep], Costs]]] = {
+    "stream": {Way(levels=True): _stream_levels, Way(): _stream_once},
+    "simt": {
+        Way(levels=True, rolling=True): _rolling_levels,
+        Way(): _points,
+        Way(rolling=True): _rolling_once,
+    },
+}
 _COSTS: dict[str, Callable[[_Sweep], Costs]] = {
     "stream": _stream,
     "sparse": _sparse,

@@ -15,10 +15,12 @@ class FlatArray:
     """An array as one row of elements from the first point of the domain.
 
     Element `dot(coordinates, strides)` of `flat` is the point at these coordinates of the domain;
-    `sizes` are the extents from there on that may be touched per axis.
+    `sizes` are the extents from there on that may be touched per axis. The first point is `begin`
+    elements from the aligned pointer.
     """
 
     flat: ir.Value
+    begin: Index
     sizes: list[Index]
     strides: list[Index]
 
@@ -35,4 +37,4 @@ def flat_array(code: IndexCode, view: ir.Value, reach_lo: Sequence[int]) -> Flat
     kind = ir.MemRefType.get([extent], view.type.element_type, layout)
     begin, end = [code.value(offset)], [code.value(NO_BOUND)]
     flat = memref.reinterpret_cast(kind, base, begin, end, [], [unknown], [extent], [1])
-    return FlatArray(flat, sizes, strides)
+    return FlatArray(flat, offset, sizes, strides)

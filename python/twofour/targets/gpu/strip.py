@@ -1,25 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The strip of a warp: where it lies, how its rows of inputs are read and its outputs written.
 
-Lane (g, t) reads eight neighbouring inputs of tile g with one access, from 8 t on, and writes four
-neighbouring outputs of it, from 4 t on. A strip inside the array needs no checks; at its edges
-inputs that no output reads are replaced by zeros, and outputs are written one by one.
+A lane reads neighbouring inputs with one access of 16 bytes, and writes neighbouring outputs with
+another (layout.march). A strip inside the array needs no checks; at its edges only those inputs are
+read that exist, and outputs are written one by one.
 """
 
 from collections.abc import Callable
 
 import numpy as np
 
-from twofour.layout.chunks import CHUNK, COLUMNS, OUTPUTS
 from twofour.layout.fragments import LANES
-from twofour.layout.stream import STRIP, StreamLayout
-from twofour.mlir import arith, gpu, ir, memref, scf, vector
+from twofour.layout.march import ACCESS, March
+from twofour.mlir import arith, gpu, ir, memref, nvvm, scf, vector
 from twofour.targets.gpu.code import Index, IndexCode, conjunction
 from twofour.targets.gpu.flat_array import flat_array
 from twofour.targets.gpu.matrix_ops import i32
-
-ACCESS = 16  # bytes that a lane reads at once
-WRITTEN = 4  # neighbouring outputs of a lane
 
 
 class Strip:
@@ -28,12 +24,16 @@ class Strip:
     Attributes:
         code: index arithmetic.
         lane: of this thread.
+        lane_in, lane_out: its first input and its first output, from those of the strip.
         first: the first step of the march; steps: how many there are.
         pitch_in, pitch_out: elements from one step to the next.
     """
 
-    def __init__(self, layout: StreamLayout, element: ir.Type, entry: ir.Block):
-        self.layout, self.element, self.code = layout, element, IndexCode(entry)
+    def __init__(self, layout: March, element: ir.Type, entry: ir.Block, masked: bool):
+        """With `masked` inputs that no output reads are replaced by zeros."""
+        self.layout, self.element, self.masked = layout, element, masked
+        self.word = i32() if layout.itemsize == 2 else element
+        self.code = IndexCode(entry)
         source, target = entry.arguments
         self.source = flat_array(self.code, source, layout.input_lo)
         self.target = flat_array(self.code, target, (0,) * layout.rank)
@@ -43,9 +43,11 @@ class Strip:
     def _find_lane(self) -> None:
         code, thread = self.code, gpu.thread_id(gpu.Dimension.x)
         self.warp, self.lane = code.div(thread, LANES), code.rem(thread, LANES)
-        tile, place = code.div(self.lane, 4), code.rem(self.lane, 4)
-        self.lane_in = code.add(code.mul(tile, OUTPUTS), code.mul(place, CHUNK))
-        self.lane_out = code.add(code.mul(tile, OUTPUTS), code.mul(place, WRITTEN))
+        layout, group = self.layout, self.layout.group
+        tile, place = code.div(self.lane, group), code.rem(self.lane, group)
+        begin = code.mul(tile, group * layout.written)
+        self.lane_in = code.add(begin, code.mul(place, layout.chunk))
+        self.lane_out = code.add(begin, code.mul(place, layout.written))
 
     def _find_place(self) -> None:
         """The strip's first output: `x` on the last axis, `y` on the one between.
@@ -82,7 +84,7 @@ class Strip:
     def when_working(self, body: Callable[[bool], None]) -> None:
         """`body(inside)` where the strip has outputs; `inside` where all it touches exists."""
         code, layout = self.code, self.layout
-        begin, end = self._column(0), code.add(self._column(code.sub(self.steps, 1)), STRIP)
+        begin, end = self._column(0), code.add(self._column(code.sub(self.steps, 1)), layout.strip)
         lo, hi = layout.trimmed
         working = [
             code.less(0, self.steps),
@@ -113,7 +115,7 @@ class Strip:
     @property
     def _beyond(self) -> int:
         """Inputs that are read beyond the strip."""
-        return max(start for _, start in self.layout.reads) + COLUMNS - OUTPUTS
+        return max(start for _, start in self.layout.reads) + self.layout.overhang
 
     def _column(self, step: Index) -> Index:
         """The first output of a step on the last axis; beyond the last step, that of the last."""
@@ -139,14 +141,17 @@ class Strip:
     def read(
         self, fragment: tuple[int, int], source: Index, step: Index, is_inside: bool
     ) -> list[ir.Value]:
-        """The words of a fragment of B; the first row of inputs of its step begins at `source`."""
+        """A fragment as this lane's words, of 32 bits or, where those are larger, of one element.
+
+        The first row of inputs of its step begins at `source`.
+        """
         between, start = fragment
         row = self.code.add(source, self._row_between(between, is_inside))
         if is_inside:
-            return self._load(self.code.add(row, self.lane_in, start))
+            return self._load(self.code.add(row, self.lane_in), start)
         if self.layout.rank == 1:
             return self._load_at_ends(row, step, start)
-        return self._load_masked(row, step, start)
+        return self._load_some(row, step, start)
 
     def _row_between(self, number: int, is_inside: bool) -> Index:
         """How far row `number` along the axis between lies; the last one again beyond it."""
@@ -158,43 +163,72 @@ class Strip:
         last = code.sub(code.sub(self.source.sizes[1], 1), self.y)
         return code.mul(code.minimum(number, last), self.source.strides[1])
 
-    def _load(self, place: Index) -> list[ir.Value]:
-        chunk = ir.VectorType.get([CHUNK], self.element)
-        inputs = vector.load(chunk, self.source.flat, [self.code.value(place)], alignment=ACCESS)
-        words = vector.bitcast(ir.VectorType.get([4], i32()), inputs)
-        return [vector.extract(words, [], ir.DenseI64ArrayAttr.get([n])) for n in range(4)]
+    def _load(self, place: Index, start: int) -> list[ir.Value]:
+        """The words from `start` elements after a place on."""
+        if not self.masked:
+            return self._load_whole(place, start)
+        chunk, at = (
+            ir.VectorType.get([self.layout.chunk], self.element),
+            self.code.add(place, start),
+        )
+        inputs = vector.load(chunk, self.source.flat, [self.code.value(at)], alignment=ACCESS)
+        return elements(vector.bitcast(ir.VectorType.get([ACCESS // 4], self.word), inputs))
+
+    def _load_whole(self, place: Index, start: int) -> list[ir.Value]:
+        """The words by one access, also where some of them are not needed.
+
+        LLVM would make several accesses of it, for the others.
+        """
+        code, size = self.code, self.layout.itemsize
+        base = memref.extract_aligned_pointer_as_index(self.source.flat)
+        at = code.add(code.mul(code.add(self.source.begin, place), size), base)
+        address = arith.index_cast(ir.IntegerType.get_signless(64), code.value(at))
+        types, bits = self.fragment_types, 8 * max(4, size)
+        words = ", ".join(f"{{$w{number}}}" for number in range(len(types)))
+        source = f"[{{$r0}}+{size * start}]"
+        load = f"ld.global.v{len(types)}.b{bits} {{{words}}}, {source};"
+        return list(nvvm.inline_ptx(types, [address], [], load))
 
     def _load_at_ends(self, row: Index, step: Index, start: int) -> list[ir.Value]:
-        """Masked loads for the steps of a march along the only axis that meet an end."""
-        code = self.code
+        """Loads for the steps of a march along the only axis, of which some meet an end."""
+        code, layout = self.code, self.layout
         x = code.add(self._column(step), start)
         inside = conjunction(
             [
-                code.less(-self.layout.input_lo[-1] - 1, x),
-                code.less(code.add(x, STRIP + COLUMNS - OUTPUTS - 1), self.source.sizes[-1]),
+                code.less(-layout.input_lo[-1] - 1, x),
+                code.less(code.add(x, layout.strip + layout.overhang - 1), self.source.sizes[-1]),
             ]
         )
-        branch = scf.IfOp(inside, [i32()] * 4, has_else=True)
+        branch = scf.IfOp(inside, self.fragment_types, has_else=True)
         with ir.InsertionPoint(branch.then_block):
-            scf.yield_(self._load(code.add(row, self.lane_in, start)))
+            scf.yield_(self._load(code.add(row, self.lane_in), start))
         with ir.InsertionPoint(branch.else_block):
-            scf.yield_(self._load_masked(row, step, start))
+            scf.yield_(self._load_some(row, step, start))
         return list(branch.results)
 
-    def _load_masked(self, row: Index, step: Index, start: int) -> list[ir.Value]:
-        """Inputs of this lane, zero where no output of the array reads them."""
+    @property
+    def fragment_types(self) -> list[ir.Type]:
+        """The types of a lane's words of a fragment."""
+        size = max(4, self.layout.itemsize)
+        return [self.word] * (ACCESS // size)
+
+    def _load_some(self, row: Index, step: Index, start: int) -> list[ir.Value]:
+        """Inputs of this lane; any numbers, or zero, where no output of the array reads them."""
         code, lo = self.code, self.layout.input_lo[-1]
         x = code.add(self._column(step), self.lane_in, start)
         low = self._clamped(code.sub(-lo, x))
         high = self._clamped(code.sub(self.source.sizes[-1], x))
         # A chunk that no output reads may not exist; the first of the row that one does, does.
-        existing = code.sub(-lo // CHUNK * CHUNK, self._column(step))
+        chunk = self.layout.chunk
+        existing = code.sub(-lo // chunk * chunk, self._column(step))
         place = code.select(code.less(low, high), code.add(self.lane_in, start), existing)
-        words = self._load(code.add(row, place))
+        words = self._load(code.add(row, place), 0)
+        if not self.masked:
+            return words
         return [arith.andi(word, self._mask(low, high, n)) for n, word in enumerate(words)]
 
     def _clamped(self, number: Index) -> ir.Value:
-        return self.code.minimum(self.code.maximum(number, 0), CHUNK)
+        return self.code.minimum(self.code.maximum(number, 0), self.layout.chunk)
 
     def _mask(self, low: ir.Value, high: ir.Value, word: int) -> ir.Value:
         """The bits of word `word` that hold inputs low, ..., high - 1."""
@@ -219,7 +253,10 @@ class Strip:
             self._write_rows(outputs, target, step, is_inside)
             return
         complete = conjunction(
-            [self.code.less(lo - 1, self.lane_out), self.code.less(self.lane_out, STRIP - hi)]
+            [
+                self.code.less(lo - 1, self.lane_out),
+                self.code.less(self.lane_out, self.layout.strip - hi),
+            ]
         )
         self.code.when(complete, lambda: self._write_rows(outputs, target, step, is_inside))
 
@@ -243,22 +280,29 @@ class Strip:
                 write()
 
     def _store(self, values: ir.Value, place: Index) -> None:
-        vector.store(values, self.target.flat, [self.code.value(place)], alignment=ACCESS // 2)
+        size = self.layout.written * self.layout.itemsize
+        vector.store(values, self.target.flat, [self.code.value(place)], alignment=size)
 
     def _write_some(self, values: ir.Value, place: Index, step: Index) -> None:
         """Write those outputs of this lane that the array has."""
-        code = self.code
+        code, written = self.code, self.layout.written
         left = code.sub(self.target.sizes[-1], code.add(self._column(step), self.lane_out))
 
         def one(number: int) -> None:
             value = vector.extract(values, [], ir.DenseI64ArrayAttr.get([number]))
             memref.store(value, self.target.flat, [code.value(code.add(place, number))])
 
-        branch = scf.IfOp(code.less(WRITTEN - 1, left), has_else=True)
+        branch = scf.IfOp(code.less(written - 1, left), has_else=True)
         with ir.InsertionPoint(branch.then_block):
             self._store(values, place)
             scf.yield_([])
         with ir.InsertionPoint(branch.else_block):
-            for number in range(WRITTEN - 1):
+            for number in range(written - 1):
                 code.when(code.less(number, left), lambda number=number: one(number))
             scf.yield_([])
+
+
+def elements(values: ir.Value) -> list[ir.Value]:
+    """The elements of a vector."""
+    (count,) = values.type.shape
+    return [vector.extract(values, [], ir.DenseI64ArrayAttr.get([n])) for n in range(count)]

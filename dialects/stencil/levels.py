@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Fused steps as levels: a kernel that applies the single step once for each of them."""
+
+from collections.abc import Sequence
+
+from twofour.dialects.stencil.ops import linear_terms
+from twofour.dialects.stencil.sweep import enclosing_function
+from twofour.dialects.stencil.transforms.fuse_steps import SINGLE_STEP_ATTRIBUTE, STEPS_ATTRIBUTE
+from twofour.errors import Unsuitable
+from twofour.mlir_support import error_at
+
+Extents = tuple[int, ...]
+
+
+def reach_of(op) -> tuple[Extents, Extents]:
+    """How far a linear op reaches per axis: minus its smallest and its largest offset."""
+    offsets, _, _ = linear_terms(op)
+    columns = list(zip(*offsets, strict=True))
+    return tuple(-min(c) for c in columns), tuple(max(c) for c in columns)
+
+
+def levels_of(op, ops: Sequence) -> tuple[object, int]:
+    """The op out of `ops` that is the single step of a fused one, and how many steps that fuses.
+
+    An op that fuses none is its own single step. Raises TwofourError where the function of the
+    single step has not one op, Unsuitable where the fused one reaches less far than its levels.
+    """
+    function = enclosing_function(op)
+    if STEPS_ATTRIBUTE not in function.attributes:
+        return op, 1
+    levels = function.attributes[STEPS_ATTRIBUTE].value
+    name = function.attributes[SINGLE_STEP_ATTRIBUTE].value
+    singles = [other for other in ops if _name(enclosing_function(other)) == name]
+    if len(singles) != 1:
+        raise error_at(op, f"expected one operator in @{name} for levels, got {len(singles)}")
+    reach = tuple(tuple(levels * extent for extent in side) for side in reach_of(singles[0]))
+    if reach != reach_of(op):
+        # Weights that are too small vanished when they were convolved.
+        raise error_at(op, f"expected a reach of {reach} for {levels} levels", Unsuitable)
+    return singles[0], levels
+
+
+def _name(function) -> str:
+    return function.attributes["sym_name"].value

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What kernels that march (layout.march) have in common: blocks, what they read, their rounds.
+
+Rows of inputs that warps of one block share in a step come from the first-level cache, those that
+neighbouring blocks share from the second: only where one march ends and the next begins are inputs
+read from memory twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from twofour.cost.costs import Costs
+from twofour.cost.counts import SECTOR, Counts, lines, sectors
+from twofour.layout.march import March
+from twofour.runtime.launching import balanced_block_count, block_count
+
+# Instructions of a warp, whatever it computes: who it is, where its strip lies, and whether it
+# touches an edge; a read, and the address of a row of them; an address and the write of a row of
+# outputs.
+START, READ, ADDRESS, WRITE = 110, 1, 1, 2
+STEP, ROUND = 2, 7  # of the march, and of its main loop
+TRIMMED = 2  # with several levels: who holds outputs that are complete
+MOVED = 0.75  # of the words that were read ahead, in loops of one step a round
+CHECKED = 5  # more, where a row to read may not exist
+EDGE_ROW = 5  # more, in strips at an edge
+END_READ = 10  # more, in strips at the end of a row: whether a step meets it
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a family of kernels does for a row of outputs, in instructions of a warp.
+
+    `start` is done once; `row` for a row of outputs that is complete, of every level; `added` what
+    one row of outputs takes for all that it meets; `unpacked` for the fragments of a step, beside
+    their reads; `edge_read` more for a fragment in strips at an edge; `moved` for the sums in loops
+    of one step a round; `table_bytes` are those that a warp reads once.
+    """
+
+    row: float
+    added: float
+    edge_read: int
+    start: int = 0
+    unpacked: float = 0.0
+    moved: int = 0
+    table_bytes: int = 0
+
+
+def march_steps(layout: March, shape: Sequence[int], multiprocessors: int | None) -> tuple:
+    """(steps of a block along the slowest axis, blocks) of a launch on an output of `shape`.
+
+    As many blocks as the layout asks for, or those that a device with so many multiprocessors
+    would be given.
+    """
+    spec = (layout.tile, layout.march, shape)
+    if multiprocessors is None:
+        blocks = block_count(*spec)
+    else:
+        blocks = balanced_block_count(*spec, at_once=layout.resident * multiprocessors)
+    steps = -(-shape[0] // layout.tile[0])
+    segments = blocks // (block_count(layout.tile, 1, shape) // steps)
+    return -(-steps // segments), blocks
+
+
+def rows_added(layout: March, steps: int) -> float:
+    """Rows of outputs of all levels that a warp sums up, those begun in vain as far as they get.
+
+    Earlier levels have rows beyond the march on either side.
+    """
+    levels, depth = layout.levels, layout.depth
+    rows = levels * steps + depth * levels * (levels - 1) / 2
+    if layout.compact:
+        rows += levels * depth / 2
+    return layout.rows * rows
+
+
+def march_costs(
+    layout: March,
+    work: Work,
+    shape: Sequence[int],
+    multiprocessors: int | None,
+    **products,
+) -> Costs:
+    """The costs of one launch on an output of `shape`.
+
+    `products` are `mma` or `fma`, by kind those of one row of outputs of a warp.
+    """
+    steps, blocks = march_steps(layout, shape, multiprocessors)
+    size, outputs = layout.itemsize, layout.width * layout.rows
+    halo = (steps + layout.levels * layout.depth) / steps
+    width = layout.strip + layout.overhang
+    wavefronts = halo * sum(lines(size * start, size * width) for _, start in layout.reads)
+    wavefronts += lines(0, size * layout.width) * layout.rows
+    wavefronts += halo * layout.shuffles * (layout.levels - 1)
+    rows = rows_added(layout, steps) / (steps * outputs)
+    read = block_bytes(layout)
+    return Costs(
+        instructions=march_instructions(layout, work, steps, shape) / (steps * outputs),
+        l1_wavefronts=wavefronts / outputs,
+        l2_bytes=halo * read + work.table_bytes / (steps * outputs) + size,
+        dram_bytes=size * (halo + 1),
+        store_bytes=size,
+        bytes_in_flight=outputs * ((layout.stages - 1) / len(layout.reads) * read + size),
+        resident_warps=layout.warps * layout.resident,
+        resident_blocks=layout.resident,
+        blocks=blocks,
+        steps=layout.levels,
+        **{
+            name: {kind: count * rows for kind, count in of_row.items()}
+            for name, of_row in products.items()
+        },
+    )
+
+
+def march_counts(layout: March, work: Work, shape: Sequence[int], mma: int = 0) -> Counts:
+    """The counters of one launch on an output of `shape`, of as many blocks as the layout asks.
+
+    `mma` are the matrix instructions of one row of outputs.
+    """
+    steps, _ = march_steps(layout, shape, None)
+    outputs = steps * layout.width * layout.rows
+    size, lo = layout.itemsize, layout.trimmed[0]
+    width = size * (layout.strip + layout.overhang)
+    row = SECTOR * sum(sectors(size * (start - lo), width) for _, start in layout.reads)
+    read = row * (steps + layout.levels * layout.depth)
+    return Counts(
+        instructions=march_instructions(layout, work, steps, shape) / outputs,
+        mma=mma * rows_added(layout, steps) / outputs,
+        shared_wavefronts=0.0,
+        global_load_bytes=(read + work.table_bytes) / outputs,
+        global_store_bytes=size,
+    )
+
+
+def march_instructions(layout: March, work: Work, steps: int, shape: Sequence[int]) -> float:
+    """Instructions of one warp, on average over those inside and those at an edge."""
+    rows, reads, depth, levels = layout.rows, len(layout.reads), layout.depth, layout.levels
+    full = steps if layout.compact else max(0, steps - depth)
+    rounds = max(0, steps - max(depth, layout.steps_ahead + 1)) // layout.unroll
+    step = READ * reads + work.unpacked + (work.row + WRITE) * rows
+    if layout.rank > 1:
+        step += ADDRESS * len({row for row, _ in layout.reads}) + STEP
+    if levels > 1:
+        step += (levels - 1) * (work.row * rows + work.unpacked + layout.shuffles) + TRIMMED
+    always = (
+        START
+        + work.start
+        + (layout.stages - 1) * (READ + ADDRESS + CHECKED)
+        + work.added * rows_added(layout, steps)
+        + full * step
+        + depth * ((levels + (not layout.compact)) * step + CHECKED)
+    )
+    ahead = 4 * (layout.stages - 1)
+    single = CHECKED + work.moved + MOVED * ahead
+    rest = full - rounds * layout.unroll
+    inside = rounds * (ROUND + ahead * layout.compact) + rest * single
+    at_edge = (full * single if layout.compact else inside) + steps * EDGE_ROW * rows
+    strips = -(-shape[-1] // layout.width)
+    if layout.rank == 1:
+        # Of all warps, one of the first march and one of the last.
+        strips, at_edge = -(-strips // steps), at_edge + steps * END_READ * reads
+    else:
+        at_edge += (steps + levels * depth) * work.edge_read * reads
+    return always + inside + min(2, strips) / strips * (at_edge - inside)
+
+
+def block_bytes(layout: March) -> float:
+    """Bytes of the sectors that a block reads in a step, for each output of it."""
+    lo, hi = layout.trimmed
+    if layout.rank < 3:
+        rows, across = 1, layout.warps * layout.width
+    else:
+        rows, across = layout.warps * layout.rows, layout.width
+    starts: dict[int, list[int]] = {}
+    for meeting in layout.meetings:
+        for row in range(rows):
+            starts.setdefault(row + meeting.across, []).append(meeting.start)
+    size = layout.itemsize
+    total = sum(
+        sectors(size * (min(of_row) - lo), size * (max(of_row) - min(of_row) + width))
+        for of_row in starts.values()
+        for width in (across + lo + hi + layout.overhang,)
+    )
+    return SECTOR * total / (rows * across)

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rows of inputs whose numbers plain threads add to the rows of outputs that they meet.
+
+The scatter view of Stencil Matrixization with multiply-adds of scalars: a lane owns as many
+neighbouring outputs as one access writes, and reads the aligned accesses around them that its
+outputs need (see layout.march).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+from twofour.layout.march import ACCESS, MIN_UNROLL, Extents, March, Meeting, marches
+from twofour.layout.patch import Offset, stencil_arrays
+
+MAX_ROWS = 4
+# Multiply-adds of a round of the main loop: more would cost registers, and compile time.
+MAX_TERMS = 512
+MAX_STEP_TERMS = 1024  # of one step
+# Estimates of more are too low.
+MAX_ESTIMATE = 216
+# Registers of a thread that do not depend on the stencil, by rank.
+OTHER_REGISTERS = {1: 40, 2: 28, 3: 44}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RollingLayout(March):
+    """The work of one warp.
+
+    Attributes:
+        terms: (offset, weight) of the stencil, the lowest offset first; offsets have three axes,
+            those that the arrays lack before the last.
+    """
+
+    terms: tuple[tuple[Offset, float], ...]
+
+    @cached_property
+    def meetings(self) -> frozenset[Meeting]:
+        """The fragments of a row of outputs."""
+        return frozenset(
+            Meeting(along, across, (x + place) // self.chunk * self.chunk)
+            for (along, across, x), _ in self.terms
+            for place in range(self.written)
+        )
+
+    @cached_property
+    def used(self) -> int:
+        """Inputs of a lane that a step adds to any sum, of those that it reads."""
+        return len(
+            {
+                (row + across, x + place)
+                for (_, across, x), _ in self.terms
+                for place in range(self.written)
+                for row in range(self.rows)
+            }
+        )
+
+    @property
+    def written(self) -> int:
+        """Neighbouring outputs of a lane."""
+        return self.chunk
+
+    @property
+    def group(self) -> int:
+        """Every lane reads for itself."""
+        return 1
+
+    @property
+    def overhang(self) -> int:
+        """A fragment is as wide as a strip."""
+        return 0
+
+    @property
+    def compact(self) -> bool:
+        """More code takes more registers.
+
+        Compilers put off sums that only some of the last steps write, and keep their inputs; at
+        edges they keep an address for every read of a round.
+        """
+        return True
+
+    @property
+    def unroll(self) -> int:
+        """Steps of one round of the main loop.
+
+        Every sum is added to in every step, so that none has to be moved whatever their number.
+        """
+        return max(1, min(MIN_UNROLL, MAX_TERMS // (self.rows * self.written * len(self.terms))))
+
+    @property
+    def registers(self) -> int:
+        """An estimate of the registers of a thread."""
+        number = max(1, self.itemsize // 4)
+        sums = number * self.written * self.levels * self.rows * (self.depth + 1)
+        inputs = 4 * self.stages
+        rows = len({row for row, _ in self.reads})
+        addresses = 4 * (rows + self.rows)
+        # The steps before the main loop keep more on the way.
+        begin = 5 * self.depth + len(self.terms) // 8
+        more = 3 * max(0, len(self.reads) - rows - 2 * self.rows)
+        if self.itemsize == 8:
+            # Constants have no room in instructions.
+            distinct = len({weight for _, weight in self.terms})
+            more += 5 * min(max(0, distinct - 6), 24) // 2
+        return sums + inputs + addresses + begin + more + OTHER_REGISTERS[self.rank]
+
+
+def rolling_layouts(
+    offsets: Sequence[Offset],
+    weights: Sequence[float],
+    itemsize: int,
+    reach: tuple[Extents, Extents],
+    **choices,
+) -> list[RollingLayout]:
+    """The marches of a stencil of plain threads, on fields of `itemsize` bytes an element.
+
+    `reach` and `choices` are as for `layout.march.marches`, which says what is refused.
+    """
+    points, values = stencil_arrays(offsets, weights)
+    terms = sorted(
+        ((*point[:-1], 0, 0)[:2] + (point[-1],), value)
+        for point, value in zip(points.tolist(), values.tolist(), strict=True)
+        if value
+    )
+    make = partial(RollingLayout, itemsize=itemsize, terms=tuple(terms))
+    rows = max(1, min(MAX_ROWS, MAX_STEP_TERMS * itemsize // (ACCESS * len(terms))))
+    return marches(make, reach, rows, MAX_ESTIMATE, **choices)

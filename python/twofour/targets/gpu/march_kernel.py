@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The march of a warp along the slowest axis (see layout.march), whatever computes its sums.
+
+The sums of the rows of outputs that are not complete and the rows of inputs that were read ahead
+stay in registers:
+
+    read the first rows of inputs
+    for the first `depth` rows:         they meet the first rows of outputs only
+        add; read one row more
+    for all rows but the last:          unrolled
+        add; read one row more; write the row of outputs that is complete
+    for the last `depth` rows:          they complete a row each, and begin none
+        add; write
+
+Compact layouts have no code of their own for the last rows, which begin rows of outputs in vain.
+
+With several levels, a row of outputs that is complete is a row of inputs of the next level; what a
+lane reads of it is in other lanes, some shuffles away. Outputs at the ends of a strip, which would
+need inputs of other strips, are not written.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from twofour.layout.fragments import LANES
+from twofour.layout.march import SECTOR, March, Meeting
+from twofour.mlir import arith, gpu, ir, scf, vector
+from twofour.targets.cpu.kernel_abi import view_type
+from twofour.targets.gpu.code import Index
+from twofour.targets.gpu.kernel_abi import BlockShape, gpu_function
+from twofour.targets.gpu.lowering import LOOP_ANNOTATION, NO_UNROLLING
+from twofour.targets.gpu.matrix_ops import i32
+from twofour.targets.gpu.strip import Strip, elements
+
+
+def march_shape(layout: March) -> BlockShape:
+    """How a kernel that marches is launched."""
+    return BlockShape(layout.threads, layout.tile, layout.march, SECTOR, resident=layout.resident)
+
+
+def build_march_kernel(
+    name: str, layout: March, element: str, emitter: Callable[[ir.Block], "MarchEmitter"]
+) -> gpu.GPUFuncOp:
+    """Insert a kernel's function at the current insertion point.
+
+    `emitter` makes what emits its body, from the entry block; `element` is the type in memory.
+    """
+    view = view_type(layout.rank, ir.Type.parse(element))
+    function = gpu_function(name, [view, view], 1, march_shape(layout))
+    entry = function.regions[0].blocks[0]
+    with ir.InsertionPoint(entry):
+        march = emitter(entry)
+        march.strip.when_working(march.emit)
+        gpu.ReturnOp([])
+    return function
+
+
+@dataclass
+class _State:
+    """What a warp carries from step to step.
+
+    `sums` holds, for each level, the rows of outputs that are begun, the oldest first: by row along
+    the axis between, four numbers each. `queue` holds the words of the fragments of B that were
+    read, the next one first. `source` is where the row of inputs lies that the next fragment is
+    read from, `target` where the next row of outputs is written, `step` the number of the step.
+    """
+
+    sums: list[list[list[list[ir.Value]]]]
+    queue: list[list[ir.Value]]
+    source: Index
+    target: Index
+    step: Index
+
+    def values(self) -> list[Index]:
+        """All of it, as a loop carries it."""
+        sums = [x for level in self.sums for row in level for numbers in row for x in numbers]
+        words = [x for fragment in self.queue for x in fragment]
+        return [*sums, *words, self.source, self.target, self.step]
+
+    def like(self, values: Sequence[ir.Value]) -> "_State":
+        """A state of the same shape from what `values` of it became."""
+        left = iter(values)
+        sums = [
+            [[[next(left) for _ in numbers] for numbers in row] for row in level]
+            for level in self.sums
+        ]
+        queue = [[next(left) for _ in fragment] for fragment in self.queue]
+        return _State(sums, queue, *left)
+
+
+class MarchEmitter(ABC):
+    """Emits the march of a warp; subclasses say how fragments add to rows of outputs."""
+
+    def __init__(self, layout: March, element: str, entry: ir.Block, masked: bool):
+        self.layout, self.element = layout, ir.Type.parse(element)
+        self.strip = Strip(layout, self.element, entry, masked)
+        self.code = self.strip.code
+
+    @abstractmethod
+    def start(self) -> list[ir.Value]:
+        """The numbers that this lane's sums of a row of outputs start from."""
+
+    @abstractmethod
+    def unpack(self, words: list[ir.Value]) -> list[ir.Value]:
+        """The words of a fragment as they are computed with."""
+
+    @abstractmethod
+    def contribute(
+        self, meeting: Meeting, values: list[ir.Value], sums: list[ir.Value]
+    ) -> list[ir.Value]:
+        """The sums of a row of outputs after a fragment that it meets, unpacked."""
+
+    @abstractmethod
+    def complete(self, sums: list[ir.Value]) -> list[ir.Value]:
+        """The words of this lane's neighbouring outputs of a row that is complete."""
+
+    def emit(self, is_inside: bool) -> None:
+        """Advance from the first step to the last."""
+        self.is_inside = is_inside
+        code, layout, steps = self.code, self.layout, self.strip.steps
+        depth, levels = layout.depth, layout.levels
+        self.last = code.add(steps, levels * depth - 1)
+        state = self._begin()
+        for number in range(levels * depth):
+            # A level begins when the one before it completes its first row.
+            self._step(state, min(levels, number // depth + 1), begins=True, checked=True)
+        left = steps if layout.compact else code.maximum(code.sub(steps, depth), 0)
+        if is_inside or not layout.compact:
+            # Steps whose fragments can be read ahead without asking whether their rows exist.
+            sure = code.maximum(code.sub(steps, max(depth, layout.steps_ahead + 1)), 0)
+            rounds = code.div(sure, layout.unroll)
+            state = self._loop(state, rounds, layout.unroll, checked=False)
+            left = code.sub(left, code.mul(rounds, layout.unroll))
+        state = self._loop(state, left, 1, checked=True)
+        for number in range(0 if layout.compact else depth):
+            row = self._step(state, levels, begins=False, checked=True, steps_left=depth - number)
+            # A march of less than `depth` steps has fewer rows of outputs.
+            self._write(state, row, code.less(number, steps) if number else None)
+
+    def _begin(self) -> _State:
+        """Read the first fragments."""
+        levels = [[] for _ in range(self.layout.levels)]
+        state = _State(levels, [], self.strip.begin_of_inputs(), self.strip.begin_of_outputs(), 0)
+        for number in range(self.layout.stages - 1):
+            self._read(state, number, checked=True)
+        return state
+
+    def _loop(self, state: _State, rounds: Index, steps: int, checked: bool) -> _State:
+        """`rounds` times so many steps, each of which completes a row of outputs."""
+        code = self.code
+        begin = [code.value(value) for value in state.values()]
+        loop = scf.ForOp(code.value(0), code.value(rounds), code.value(1), begin)
+        loop.attributes[LOOP_ANNOTATION] = ir.Attribute.parse(NO_UNROLLING)
+        with ir.InsertionPoint(loop.body):
+            inner = state.like(list(loop.inner_iter_args))
+            for _ in range(steps):
+                row = self._step(inner, self.layout.levels, begins=True, checked=checked)
+                self._write(inner, row)
+            scf.yield_([code.value(value) for value in inner.values()])
+        return state.like(list(loop.results))
+
+    def _step(
+        self,
+        state: _State,
+        levels: int,
+        begins: bool,
+        checked: bool,
+        steps_left: int | None = None,
+    ) -> list[ir.Value] | None:
+        """Add the fragments of a step to the rows of outputs that they meet.
+
+        The step `begins` a row of outputs of each of the first `levels` levels, or the march is
+        about to end: of the `steps_left` from this one on, all fragments have been read or will be.
+        Returns the row of outputs of the last level that is complete, None where there is none.
+        """
+        layout = self.layout
+        newest = self._begin_row(state.sums[0], begins)
+        for number, fragment in enumerate(layout.reads):
+            self._add(state.sums[0], newest, fragment, state.queue.pop(0))
+            ahead = number + layout.stages - 1
+            if steps_left is None or ahead < steps_left * len(layout.reads):
+                self._read(state, ahead, checked)
+        state.step = self.code.add(state.step, 1)
+        row = self._completed(state.sums[0], begins)
+        for level in range(1, levels):
+            newest = self._begin_row(state.sums[level], begins)
+            for fragment in layout.reads:
+                words = self._shuffled(row[fragment[0]], fragment[1])
+                self._add(state.sums[level], newest, fragment, words)
+            row = self._completed(state.sums[level], begins)
+        return row
+
+    def _begin_row(self, sums: list, begins: bool) -> int:
+        """The number of the row of outputs that meets its first row of inputs now."""
+        if not begins:
+            # The march is about to end: that row would be beyond the last.
+            return self.layout.depth
+        sums.append([self.start() for _ in range(self.layout.rows)])
+        return len(sums) - 1
+
+    def _completed(self, sums: list, begins: bool) -> list[list[ir.Value]] | None:
+        """The oldest row of outputs as words, where it is complete."""
+        if begins and len(sums) <= self.layout.depth:
+            return None
+        return [self.complete(numbers) for numbers in sums.pop(0)]
+
+    def _add(
+        self, sums: list, newest: int, fragment: tuple[int, int], words: list[ir.Value]
+    ) -> None:
+        """Add a fragment to all rows of outputs that it meets."""
+        layout, (between, start) = self.layout, fragment
+        values = self.unpack(words)
+        for meeting in sorted(layout.meetings):
+            row, y = newest - (meeting.along - layout.first), between - meeting.across
+            if start == meeting.start and 0 <= row < len(sums) and 0 <= y < layout.rows:
+                sums[row][y] = self.contribute(meeting, values, sums[row][y])
+
+    def _shuffled(self, words: list[ir.Value], start: int) -> list[ir.Value]:
+        """A fragment of a complete row: neighbours are those of one lane or of two."""
+        code, layout = self.code, self.layout
+        lanes = layout.chunk // layout.written
+        if lanes == 1 and start == 0:
+            return words
+        first = code.div(code.add(self.strip.lane_in, start, layout.strip), layout.written)
+        found = []
+        for number in range(lanes):
+            lane = code.rem(code.add(first, number), LANES)
+            place = arith.index_cast(i32(), code.value(lane))
+            found += [self._of_lane(word, place) for word in words]
+        return found
+
+    def _of_lane(self, word: ir.Value, lane: ir.Value) -> ir.Value:
+        """Another lane's word."""
+        width = self.code.constants.get(
+            ("shuffle", 0), lambda: arith.ConstantOp(i32(), LANES).result
+        )
+        if self.layout.itemsize < 8:
+            return gpu.shuffle(word, lane, width, gpu.ShuffleMode.IDX)[0]
+        halves = vector.bitcast(ir.VectorType.get([2], i32()), _single(word))
+        moved = [gpu.shuffle(h, lane, width, gpu.ShuffleMode.IDX)[0] for h in elements(halves)]
+        pair = vector.from_elements(ir.VectorType.get([2], i32()), moved)
+        return elements(vector.bitcast(ir.VectorType.get([1], word.type), pair))[0]
+
+    def _read(self, state: _State, number: int, checked: bool) -> None:
+        """Read fragment `number`, counted from the first of the current step."""
+        code, reads = self.code, self.layout.reads
+        later, place = divmod(number, len(reads))
+        step = code.add(state.step, later)
+        state.queue.append(self.strip.read(reads[place], state.source, step, self.is_inside))
+        if place < len(reads) - 1:
+            return
+        following = code.add(state.source, self.strip.pitch_in)
+        if checked:
+            # Beyond the last row the last one is read again.
+            following = code.select(code.less(step, self.last), following, state.source)
+        state.source = following
+
+    def _write(
+        self, state: _State, row: list[list[ir.Value]], condition: ir.Value | None = None
+    ) -> None:
+        """Write a row of outputs."""
+        code, layout = self.code, self.layout
+        outputs = [self._outputs(words) for words in row]
+        target = state.target
+        number = code.sub(state.step, layout.levels * layout.depth + 1)
+        state.target = code.add(target, self.strip.pitch_out)
+
+        def write() -> None:
+            self.strip.write(outputs, target, number, self.is_inside)
+
+        if condition is None:
+            write()
+        else:
+            code.when(condition, write)
+
+    def _outputs(self, words: list[ir.Value]) -> ir.Value:
+        """Words as they are stored."""
+        values = vector.from_elements(ir.VectorType.get([len(words)], words[0].type), words)
+        kind = ir.VectorType.get([self.layout.written], self.element)
+        return values if values.type == kind else vector.bitcast(kind, values)
+
+
+def _single(word: ir.Value) -> ir.Value:
+    return vector.from_elements(ir.VectorType.get([1], word.type), [word])
