@@ -49,7 +49,8 @@ Source = str | Kernel | ProgramText
 class LinearSweep:
     """A function that is one linear step, and the kernel of its sweep.
 
-    The stencil has `offsets` and `weights`, one of each a term, and advances `steps` time steps.
+    The stencil has `offsets` and `weights`, one of each a term, adds `constant` to their sum, and
+    advances `steps` time steps.
     """
 
     function: str
@@ -57,6 +58,7 @@ class LinearSweep:
     offsets: tuple[tuple[int, ...], ...]
     weights: tuple[float, ...]
     steps: int
+    constant: float = 0.0
 
     @property
     def reach_lo(self) -> tuple[int, ...]:
@@ -287,7 +289,7 @@ def _linear_sweeps(module: ir.Module, name: str) -> tuple[LinearSweep | None, Li
         if step is None:
             continue
         own = function.attributes["sym_name"].value
-        offsets, weights, _ = linear_terms(step.weighted_sum)
+        offsets, weights, constant = linear_terms(step.weighted_sum)
         steps = 1
         if STEPS_ATTRIBUTE in function.attributes:
             if function.attributes[SINGLE_STEP_ATTRIBUTE].value != name:
@@ -295,9 +297,8 @@ def _linear_sweeps(module: ir.Module, name: str) -> tuple[LinearSweep | None, Li
             steps = function.attributes[STEPS_ATTRIBUTE].value
         elif own != name:
             continue
-        sweep = LinearSweep(
-            own, kernel_name(step.weighted_sum), tuple(offsets), tuple(weights), steps
-        )
+        kernel = kernel_name(step.weighted_sum)
+        sweep = LinearSweep(own, kernel, tuple(offsets), tuple(weights), steps, constant)
         if steps > 1:
             fused = sweep
         else:

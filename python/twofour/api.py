@@ -5,6 +5,7 @@ import math
 import operator
 import os
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from twofour.compiler import CompiledCpu, compile_cpu
 from twofour.errors import SourceLocation, TwofourError
@@ -42,7 +43,8 @@ def stencil(
     target: str = "cpu",
     schedule: str = "auto",
     threads: int | None = None,
-    fuse_steps: int = 1,
+    fuse_steps: int | Literal["auto"] = 1,
+    tuned: str | os.PathLike | None = None,
 ) -> "Stencil":
     """A linear stencil: out[x] = sum of weights[offset] * in[x + offset], slowest axis first.
 
@@ -51,12 +53,14 @@ def stencil(
     `dtype` is the storage type of the arrays (f16, bf16, f32, f64; 16-bit types are summed in f32),
     or tf32: f32 arrays multiplied in that precision, on GPUs. `target` is cpu, a GPU's chip such as
     sm_90, or a simulated one (sim:sm_90); a GPU is first needed when the stencil is called.
-    `fuse_steps` > 1 advances that many steps in one sweep where it can. Raises TwofourError for
-    offsets of mixed rank, weights that are not finite, and options that are not known.
+    `fuse_steps` > 1 advances that many steps in one sweep where it can; with auto, on a GPU, as
+    many as are predicted to be fastest. `tuned` is a file of choices that `twofour tune` stored for
+    GPUs. Raises TwofourError for offsets of mixed rank, weights that are not finite, and options
+    that are not known.
     """
     kernel = _kernel_from_weights(weights)
     parsed = parse_boundary(boundary, kernel.rank)
-    options = CompileOptions(target, schedule, dtype, fuse_steps)
+    options = CompileOptions(target, schedule, dtype, fuse_steps, tuned=_file_name(tuned))
     try:
         return Stencil(kernel, options, parsed, threads)
     except TwofourError as error:
@@ -72,17 +76,19 @@ def compile(
     dtype: str | None = None,
     schedule: str = "auto",
     threads: int | None = None,
-    fuse_steps: int = 1,
+    fuse_steps: int | Literal["auto"] = 1,
     function: str | None = None,
+    tuned: str | os.PathLike | None = None,
 ) -> "Stencil | FieldProgram":
     """Compile a program from a file or a built-in kernel by its name.
 
     A kernel gives a `Stencil`, a file a `FieldProgram` over arrays of the extents of its fields.
-    `dtype` changes the program's element type (kernels: f32 unless given); `target` is as for
-    `stencil`. Raises TwofourError for anything wrong with the source or the options.
+    `dtype` changes the program's element type (kernels: f32 unless given); `target`, `fuse_steps`
+    and `tuned` are as for `stencil`. Raises TwofourError for anything wrong with the source or the
+    options.
     """
     found = find_source(source)
-    options = CompileOptions(target, schedule, dtype, fuse_steps, function)
+    options = CompileOptions(target, schedule, dtype, fuse_steps, function, _file_name(tuned))
     if isinstance(found, Kernel):
         parsed = parse_boundary(boundary, found.rank)
         return Stencil(found, options, parsed, threads)
@@ -104,6 +110,12 @@ def find_source(source: str | os.PathLike) -> Kernel | str:
         hint = suggest(name, kernels) or "; 'twofour kernels' lists them"
         raise TwofourError(f"unknown kernel '{name}'{hint}")
     return name
+
+
+def _file_name(path: str | os.PathLike | None) -> str | None:
+    if path is None or isinstance(path, str | os.PathLike):
+        return None if path is None else os.fsdecode(path)
+    raise TwofourError(f"expected the path of a file of measured choices, got {path!r}")
 
 
 def _kernel_from_weights(weights: Mapping[Sequence[int], float]) -> Kernel:

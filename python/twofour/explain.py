@@ -2,12 +2,17 @@
 """What the compiler decided for a program, and why: the report of `twofour explain`."""
 
 from dataclasses import asdict, fields
+from typing import TYPE_CHECKING
 
 from twofour.analysis import LinearSweep, Source, SparseLayout
 from twofour.compiler import chosen_schedule, compile_cpu
 from twofour.errors import TwofourError
 from twofour.options import CompileOptions
 from twofour.pipeline import PassElement, pipeline_text
+
+if TYPE_CHECKING:
+    from twofour.targets.gpu.fusion_depth import Depth
+    from twofour.tune.database import Tuned
 
 _REASONS = {
     "direct": "sums over points by vectors: on the CPU faster than emulated 2:4 fragments",
@@ -31,8 +36,9 @@ def explain(source: Source, options: CompileOptions, chip: str | None = None) ->
     target the costs of the main kernel follow (`twofour.targets.gpu.report.gpu_report`), and for
     linear steps how fast each schedule is predicted to be on a large domain (`predicted` that of
     the chosen one, `candidates` all of them); `chip` names the chip of twofour.cost.GPUS to predict
-    for, one that stands for the target if None. Raises TwofourError as compiling does, and for a
-    chip of another architecture.
+    for, one that stands for the target if None. `tuned` is the measurement that chose the layout,
+    or None; `fusion_depths` lists the depths that were compared where the depth is auto. Raises
+    TwofourError as compiling does, and for a chip of another architecture.
     """
     if options.target == "cpu":
         if chip is not None:
@@ -54,6 +60,8 @@ def explain(source: Source, options: CompileOptions, chip: str | None = None) ->
         why = _GPU_REASONS[schedule]
         if gpu.refusal is not None:
             why += f"; not on tensor cores: {gpu.refusal}"
+        if gpu.tuned is not None:
+            why += f"; tuned on {gpu.tuned.device}, {gpu.tuned.date}"
         executed = schedule in ("stream", "sparse")
     layout = _main_layout(found.single, found.fused, layouts)
     report = {
@@ -78,6 +86,8 @@ def explain(source: Source, options: CompileOptions, chip: str | None = None) ->
         from twofour.targets.gpu.predictions import predictions
         from twofour.targets.gpu.report import gpu_report
 
+        report["tuned"] = gpu.tuned and _tuned(gpu.tuned)
+        report["fusion_depths"] = [_depth(depth) for depth in gpu.depths]
         report |= gpu_report(gpu.bundle, options)
         report |= predictions(found, gpu.bundle.manifest["arithmetic"], schedule, model)
     return report
@@ -93,6 +103,30 @@ def _main_layout(
     return None
 
 
+def _tuned(entry: "Tuned") -> dict:
+    """A measurement as plain values."""
+    return {
+        "device": entry.device,
+        "date": entry.date,
+        "choice": entry.choice.as_json(),
+        "seconds_per_point": entry.seconds_per_point,
+        "version": entry.version,
+        "basis": "measured",
+        "database": entry.file,
+    }
+
+
+def _depth(depth: "Depth") -> dict:
+    """A depth of fusion as plain values."""
+    return {
+        "steps": depth.steps,
+        "schedule": depth.schedule,
+        "gstencil_per_s": depth.prediction.gstencil_per_s,
+        "fraction_of_copy": depth.prediction.fraction_of_copy,
+        "limited_by": depth.prediction.limited_by,
+    }
+
+
 def _plain(value):
     return list(value) if isinstance(value, tuple) else value
 
@@ -105,6 +139,8 @@ def as_text(report: dict) -> str:
     ]
     if report["steps_per_sweep"] > 1:
         lines.append(f"  {report['steps_per_sweep']} steps in one sweep, single steps at the rims")
+    if report.get("fusion_depths"):
+        lines.append(f"  {_depths(report)}")
     if report["sweeps"] and not report["layout_executed"]:
         lines.append("  as 2:4 operators (--schedule sparse):")
     for sweep in report["sweeps"]:
@@ -122,6 +158,12 @@ def as_text(report: dict) -> str:
         lines += _ranking(report)
     lines.append(f"  pipeline: {report['pipeline']}")
     return "\n".join(lines)
+
+
+def _depths(report: dict) -> str:
+    """The depths of fusion that were compared."""
+    compared = [f"{d['steps']}: {d['gstencil_per_s']:.0f}" for d in report["fusion_depths"]]
+    return f"predicted GStencil/s by steps in one sweep: {', '.join(compared)}"
 
 
 def _ranking(report: dict) -> list[str]:

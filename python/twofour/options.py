@@ -15,6 +15,8 @@ CHIPS = get_args(Chip)
 SIMULATED = "sim:"
 TARGETS = ("cpu", *CHIPS, *(SIMULATED + chip for chip in CHIPS))
 
+# A number of fused steps that the cost model chooses.
+AUTO = "auto"
 # Fields of f32 that are multiplied as tf32.
 TF32 = "tf32"
 # Types of fields that stream.
@@ -27,15 +29,17 @@ class CompileOptions:
 
     `dtype` is a storage type, or tf32 (f32 in memory, multiplied with 11 bits of precision), or
     None for the program's own (f32 for kernels). `fuse_steps` is the number of steps in one sweep
-    (1: no fusion). `function` names the function of a file. Raises TwofourError for anything
-    that is not known.
+    (1: no fusion), or auto for the one that is predicted to be fastest on a GPU. `function` names
+    the function of a file. `tuned` is a file of measured choices for GPUs (see
+    twofour.tune.database). Raises TwofourError for anything that is not known.
     """
 
     target: str = "cpu"
     schedule: str = "auto"
     dtype: str | None = None
-    fuse_steps: int = 1
+    fuse_steps: int | Literal["auto"] = 1
     function: str | None = None
+    tuned: str | None = None
 
     def __post_init__(self):
         if self.target not in TARGETS:
@@ -52,8 +56,16 @@ class CompileOptions:
         known = isinstance(self.dtype, str) and self.dtype in dtypes
         if self.dtype is not None and not known:
             raise TwofourError(f"expected a dtype out of {choices(dtypes, self.dtype)}")
-        if type(self.fuse_steps) is not int or self.fuse_steps < 1:
+        if self.fuse_steps == AUTO:
+            if self.target == "cpu":
+                raise TwofourError(
+                    "expected a GPU target for --fuse-steps auto, which predicts for GPUs only, "
+                    "got target 'cpu'"
+                )
+        elif type(self.fuse_steps) is not int or self.fuse_steps < 1:
             raise TwofourError(f"expected at least 1 fused step, got {self.fuse_steps!r}")
+        if self.tuned is not None and self.target == "cpu":
+            raise TwofourError("expected a GPU target for --tuned, got target 'cpu'")
 
     @property
     def storage(self) -> str | None:

@@ -11,35 +11,36 @@ import reference
 from twofour.errors import TwofourError
 from twofour.options import CompileOptions
 from twofour.runtime.programs import from_bundle
-from twofour.targets.gpu.build import Tiling, compile_gpu
+from twofour.targets.gpu.build import compile_gpu
+from twofour.tune.choice import Choice
 
 CASES = [
     # Rows of A that are no multiple of a fragment, tiles that are no powers of two.
-    ("heat2d_ftcs", "f16", "sparse", Tiling(tile=(3, 4)), (29, 100)),
-    ("heat2d_ftcs", "f16", "sparse", Tiling(tile=(5, 5)), (29, 170)),
-    ("heat2d_ftcs", "tf32", "dense", Tiling(tile=(1, 3)), (9, 70)),
-    ("heat2d_ftcs", "f64", "dense", Tiling(tile=(3, 3)), (29, 70)),
-    ("laplacian1d_o8", "bf16", "sparse", Tiling(tile=(24,)), (5001,)),
-    ("heat3d_ftcs", "f16", "sparse", Tiling(tile=(2, 1, 6)), (5, 4, 99)),
+    ("heat2d_ftcs", "f16", "sparse", Choice(tile=(3, 4)), (29, 100)),
+    ("heat2d_ftcs", "f16", "sparse", Choice(tile=(5, 5)), (29, 170)),
+    ("heat2d_ftcs", "tf32", "dense", Choice(tile=(1, 3)), (9, 70)),
+    ("heat2d_ftcs", "f64", "dense", Choice(tile=(3, 3)), (29, 70)),
+    ("laplacian1d_o8", "bf16", "sparse", Choice(tile=(24,)), (5001,)),
+    ("heat3d_ftcs", "f16", "sparse", Choice(tile=(2, 1, 6)), (5, 4, 99)),
     # Two blocks of rows share the inputs; a tile along the slow axis only.
-    ("paper_box2d49p", "f16", "sparse", Tiling(tile=(4, 8)), (40, 130)),
-    ("heat2d_ftcs", "f16", "sparse", Tiling(tile=(16, 1)), (40, 130)),
+    ("paper_box2d49p", "f16", "sparse", Choice(tile=(4, 8)), (40, 130)),
+    ("heat2d_ftcs", "f16", "sparse", Choice(tile=(16, 1)), (40, 130)),
     # Blocks and stages.
-    ("heat2d_ftcs", "f16", "sparse", Tiling(block=(4, 32)), (21, 70)),
-    ("heat2d_ftcs", "f16", "sparse", Tiling(block=(8, 64), stages=1), (43, 150)),
-    ("heat2d_ftcs", "f16", "sparse", Tiling(block=(8, 64), stages=3), (143, 150)),
-    ("heat2d_ftcs", "f16", "dense", Tiling(block=(4, 64), stages=5), (143, 70)),
-    ("heat1d_ftcs", "f32", "sparse", Tiling(block=(512,), stages=4), (20011,)),
+    ("heat2d_ftcs", "f16", "sparse", Choice(block=(4, 32)), (21, 70)),
+    ("heat2d_ftcs", "f16", "sparse", Choice(block=(8, 64), stages=1), (43, 150)),
+    ("heat2d_ftcs", "f16", "sparse", Choice(block=(8, 64), stages=3), (143, 150)),
+    ("heat2d_ftcs", "f16", "dense", Choice(block=(4, 64), stages=5), (143, 70)),
+    ("heat1d_ftcs", "f32", "sparse", Choice(block=(512,), stages=4), (20011,)),
 ]
 
 
-@pytest.mark.parametrize("name, arithmetic, schedule, tiling, shape", CASES)
-def test_tilings_give_right_results(name, arithmetic, schedule, tiling, shape):
+@pytest.mark.parametrize("name, arithmetic, schedule, choice, shape", CASES)
+def test_choices_give_right_results(name, arithmetic, schedule, choice, shape):
     kernel = cases.KERNELS[name]
     boundary = ("periodic",) * kernel.rank
     storage = "f32" if arithmetic == "tf32" else arithmetic
     options = CompileOptions("sim:sm_90", schedule, arithmetic)
-    compiled = compile_gpu(kernel, options, tiling=tiling)
+    compiled = compile_gpu(kernel, options, choice=choice)
     bundle = compiled.bundle
     values = cases.random_values(5, shape, storage)
     got = from_bundle(bundle, "sim:sm_90")(cases.stored(values, storage), 2, boundary=boundary)
@@ -48,41 +49,41 @@ def test_tilings_give_right_results(name, arithmetic, schedule, tiling, shape):
     bounds = cases.error_bounds(states, sums, arithmetic, kernel, boundary, matrix=True)
     assert cases.within(got, states[-1], bounds[-1])
     (spec,) = bundle.kernels.values()
-    if tiling.block is not None:
-        assert np.prod(spec.tile) == np.prod(tiling.block)
-    if tiling.tile is not None and schedule == "sparse":
-        assert compiled.layouts[0].tile == tiling.tile
-    if tiling.tile is not None:
-        assert f"tile={','.join(map(str, tiling.tile))}" in bundle.manifest["pipeline"]
-    if tiling.stages is not None:
-        assert re.search(rf"cp\.async\.wait_group \t?{tiling.stages - 1};", bundle.ptx)
+    if choice.block is not None:
+        assert np.prod(spec.tile) == np.prod(choice.block)
+    if choice.tile is not None and schedule == "sparse":
+        assert compiled.layouts[0].tile == choice.tile
+    if choice.tile is not None:
+        assert f"tile={','.join(map(str, choice.tile))}" in bundle.manifest["pipeline"]
+    if choice.stages is not None:
+        assert re.search(rf"cp\.async\.wait_group \t?{choice.stages - 1};", bundle.ptx)
 
 
 @pytest.mark.parametrize(
-    "tiling, message",
+    "choice, message",
     [
-        (Tiling(tile=(4,)), "expected a tile of 2 positive extents"),
-        (Tiling(block=(16, 100)), "expected a block of multiples of"),
-        (Tiling(block=(512, 512)), "bytes of shared memory"),
-        (Tiling(stages=0), "expected 1 to 8 stages"),
-        (Tiling(block=(16, 512), stages=8), "bytes of shared memory"),
+        (Choice(tile=(4,)), "expected a tile of 2 positive extents"),
+        (Choice(block=(16, 100)), "expected a block of multiples of"),
+        (Choice(block=(512, 512)), "bytes of shared memory"),
+        (Choice(stages=0), "expected 1 to 12 stages"),
+        (Choice(block=(16, 512), stages=8), "bytes of shared memory"),
     ],
 )
-def test_tilings_that_do_not_fit_are_refused(tiling, message):
+def test_choices_that_do_not_fit_are_refused(choice, message):
     options = CompileOptions("sim:sm_90", "sparse", "f16")
     with pytest.raises(TwofourError, match=message):
-        compile_gpu(cases.KERNELS["heat2d_ftcs"], options, tiling=tiling)
+        compile_gpu(cases.KERNELS["heat2d_ftcs"], options, choice=choice)
 
 
 @pytest.mark.parametrize(
-    "tiling, message",
+    "choice, message",
     [
-        (Tiling(tile=(4,)), "expected a tile of 2 positive extents"),
-        (Tiling(tile=(4, 4)), r"expected a tile of \[1, 16\]"),
-        (Tiling(block=(16, 100)), "expected a block of 1x512 outputs"),
+        (Choice(tile=(4,)), "expected a tile of 2 positive extents"),
+        (Choice(tile=(4, 4)), r"expected a tile of \[1, 16\]"),
+        (Choice(block=(16, 100)), "expected a block of 1x512 outputs"),
     ],
 )
-def test_auto_gives_way_to_plain_threads_for_what_cannot_be_taken_only(tiling, message):
+def test_auto_gives_way_to_plain_threads_for_what_cannot_be_taken_only(choice, message):
     options = CompileOptions("sim:sm_90", "auto", "f16")
     with pytest.raises(TwofourError, match=message):
-        compile_gpu(cases.KERNELS["heat2d_ftcs"], options, tiling=tiling)
+        compile_gpu(cases.KERNELS["heat2d_ftcs"], options, choice=choice)

@@ -9,11 +9,8 @@ sparse matrix instructions on values gathered by offset tables, coalesced rows o
 `nm.patch_matmul` gives the same kernel with dense matrix instructions.
 """
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
-
-import numpy as np
 
 from twofour.cost.explore import best_stream, reference_gpu
 from twofour.dialects.nm.ops import PatchMatmulOp, SparsePatchMatmulOp
@@ -29,8 +26,10 @@ from twofour.dialects.stencil.traversal import nested_ops
 from twofour.errors import TwofourError, Unsuitable
 from twofour.layout.block import lay_out_block
 from twofour.layout.fragments import SPARSE_16, fragment_for
+from twofour.layout.march import MAX_STAGES
 from twofour.layout.patch import PatchOperator
 from twofour.layout.stream import is_chunked, stream_layouts
+from twofour.layout.weight_range import f16_scale
 from twofour.mlir import ir
 from twofour.mlir_support import error_at
 from twofour.options import Chip
@@ -43,12 +42,6 @@ from twofour.targets.gpu.tensor_kernel import TensorKernel, build_tensor_kernel
 
 Arithmetic = Literal["auto", "f16", "bf16", "tf32", "f32", "f64"]
 
-MAX_STAGES = 8
-
-# Weights of f16 outside these limits are scaled by a power of two, so that none is lost.
-F16_SMALLEST, F16_LARGEST = 2.0**-14, 65504.0
-F16_TARGET_EXPONENT = 15
-
 
 def _operands(storage: str, arithmetic: str) -> tuple[str, int]:
     """The type of operands for a storage type, and the number of parts that a number is split in.
@@ -60,26 +53,6 @@ def _operands(storage: str, arithmetic: str) -> tuple[str, int]:
         choices = " or ".join(allowed[1:])
         raise TwofourError(f"expected dtype {choices} for fields of {storage}, got {arithmetic}")
     return operands_of(storage if arithmetic == "auto" else arithmetic)
-
-
-def _scale(matrix: np.ndarray, operands: str) -> int:
-    """The power of two that brings weights into the range of f16, 0 where they are in it.
-
-    Raises Unsuitable for weights that no power of two brings there.
-    """
-    sizes = np.abs(matrix[matrix != 0])
-    if operands != "f16" or not sizes.size:
-        return 0
-    smallest, largest = float(sizes.min()), float(sizes.max())
-    if smallest >= F16_SMALLEST and largest <= F16_LARGEST:
-        return 0
-    scale = F16_TARGET_EXPONENT - math.frexp(largest)[1]
-    if math.ldexp(smallest, scale) < F16_SMALLEST:
-        raise Unsuitable(
-            f"expected weights within a factor of 2^28 of each other for f16, got {smallest:g} and "
-            f"{largest:g}"
-        )
-    return scale
 
 
 @dataclass(frozen=True)
@@ -155,7 +128,7 @@ class ConvertNmToGpuPass(ModulePass):
         if not fragment.sparse:
             operator = _without_zero_columns(operator)
         name, ops = kernel_name(op), MatrixOps(fragment, operands, parts)
-        scale = _scale(operator.matrix, operands)
+        scale = f16_scale(operator.matrix) if operands == "f16" else 0
         choices = {"stages": self.stages, "march": self.march}
         with ir.InsertionPoint(kernel_module(module, self.chip)), op.location:
             if fragment is SPARSE_16 and is_chunked(operator):

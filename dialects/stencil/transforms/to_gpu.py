@@ -9,7 +9,6 @@ marches along the slowest axis (`rolling`); one of `stencil.apply` computes a si
 becomes the body of the kernel.
 """
 
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -25,10 +24,10 @@ from twofour.dialects.stencil.sweep import (
     replace_by_sweep,
 )
 from twofour.dialects.stencil.traversal import captured_values, nested_ops
-from twofour.errors import Unsuitable
+from twofour.errors import TwofourError, Unsuitable
 from twofour.layout.rolling import rolling_layouts
 from twofour.mlir import gpu, ir
-from twofour.mlir_support import defining_op
+from twofour.mlir_support import defining_op, error_at
 from twofour.options import Chip
 from twofour.passes import ModulePass
 from twofour.runtime.dtypes import field_element_type
@@ -48,15 +47,20 @@ class ConvertStencilToGpuPass(ModulePass):
     `chip` is the architecture to compile for. With `rolling` the threads of sums of one field march
     along the slowest axis with rolling sums, where registers hold those; the fields' rows then
     begin on sectors. With `levels` such functions of fused steps apply the single step once for
-    each of them, in the kernel, rather than once with the weights of all. Applies may hold what the
-    GPU targets have code for: control flow, integers, loads from memrefs, and the functions that
-    PTX computes as accurately as the CPU does.
+    each of them, in the kernel, rather than once with the weights of all. `block` holds the outputs
+    of a block that marches per axis, in one step, `stages` the fragments of inputs in registers,
+    and `march` how many steps it takes; all are chosen unless given. Applies may hold what the GPU
+    targets have code for: control flow, integers, loads from memrefs, and the functions that PTX
+    computes as accurately as the CPU does.
     """
 
     name: ClassVar[str] = "convert-stencil-to-gpu"
     chip: Chip = "sm_80"
     rolling: bool = False
     levels: bool = False
+    block: tuple[int, ...] | None = None
+    stages: int | None = None
+    march: int | None = None
 
     def run(self, module: ir.Operation) -> None:
         marching = self._marching(nested_ops(module, WeightedSumOp.OPERATION_NAME))
@@ -81,16 +85,24 @@ class ConvertStencilToGpuPass(ModulePass):
         for op in sums:
             if addend_of(op) is not None or op.results[0] in addends:
                 continue
-            with suppress(Unsuitable):
+            try:
                 kernels[op] = self._march(op, *(levels_of(op, sums) if self.levels else (op, 1)))
+            except Unsuitable:
+                # Threads with points of their own take it.
+                continue
+            except TwofourError as error:
+                if error.location is not None:
+                    raise
+                raise error_at(op, error.message) from None
         return kernels
 
     def _march(self, op, single, levels: int) -> RollingKernel:
         """The kernel of an op that applies `single` once for each of some levels."""
         element = str(op.results[0].type.element_type)
         offsets, weights, constant = linear_terms(single)
+        choices = {"block": self.block, "stages": self.stages, "march": self.march}
         layouts = rolling_layouts(
-            offsets, weights, _itemsize(element), reach_of(single), levels=levels
+            offsets, weights, _itemsize(element), reach_of(single), levels=levels, **choices
         )
         layout = best_rolling(layouts, element, reference_gpu(self.chip))
         return RollingKernel(kernel_name(op), layout, element, constant)

@@ -26,6 +26,7 @@ def compile_command(options: argparse.Namespace) -> None:
         dtype=options.dtype,
         fuse_steps=options.fuse_steps,
         function=options.function,
+        tuned=options.tuned,
     )
     _check_stage(options.emit, wanted.target)
     path = options.output

@@ -25,6 +25,7 @@ def explain_command(options: argparse.Namespace) -> None:
         dtype=options.dtype,
         fuse_steps=options.fuse_steps,
         function=options.function,
+        tuned=options.tuned,
     )
     if options.html is not None:
         check_output(options.html)

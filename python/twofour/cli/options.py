@@ -22,14 +22,16 @@ def make_parser() -> Parser:
     _add_run(commands)
     _add_compile(commands)
     _add_explain(commands)
+    _add_tune(commands)
     _add_kernels(commands)
     return parser
 
 
-def _add_program(parser: argparse.ArgumentParser) -> None:
-    """What run, compile and explain share."""
+def _add_program(parser: argparse.ArgumentParser, *, is_optional: bool = False) -> None:
+    """What run, compile, explain and tune share."""
     parser.add_argument(
         "source",
+        nargs="?" if is_optional else None,
         metavar="FILE|KERNEL",
         help="an .mlir file, - (standard input), or a built-in kernel",
     )
@@ -46,9 +48,27 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
         help="auto (default); CPU: direct, sparse; GPU: stream, sparse, dense, simt",
     )
     parser.add_argument(
-        "--fuse-steps", type=int, default=1, metavar="N", help="steps in one sweep (default 1)"
+        "--fuse-steps",
+        type=_fused_steps,
+        default=1,
+        metavar="N",
+        help="steps in one sweep (default 1), on GPUs also auto: what is predicted to be fastest",
     )
     parser.add_argument("--function", metavar="NAME", help="the function of a file with several")
+    parser.add_argument(
+        "--tuned",
+        metavar="FILE.json",
+        help="measured choices for GPUs (default: the file that TWOFOUR_TUNED names)",
+    )
+
+
+def _fused_steps(text: str) -> int | str:
+    if text == "auto":
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"invalid int value: '{text}'") from None
 
 
 def _add_run(commands) -> None:
@@ -122,6 +142,38 @@ def _add_explain(commands) -> None:
     parser.set_defaults(command=_explain)
 
 
+def _add_tune(commands) -> None:
+    parser = commands.add_parser("tune", help="measure layouts and keep the fastest")
+    _add_program(parser, is_optional=True)
+    parser.add_argument("--chip", metavar="NAME", help="rank layouts for A100, H100, H200, RTX4090")
+    parser.add_argument(
+        "--count", type=int, default=8, metavar="N", help="layouts to measure (default 8)"
+    )
+    parser.add_argument("--shape", metavar="N[,N...]", help="extents of the domain to measure on")
+    part = parser.add_mutually_exclusive_group()
+    part.add_argument("--prepare", metavar="DIR", help="write bundles and a plan; needs no GPU")
+    part.add_argument(
+        "--measure",
+        metavar="DIR",
+        help="measure what was prepared; needs no compiler (also: python -m twofour.tune)",
+    )
+    part.add_argument("--commit", metavar="DIR", help="store the fastest in the file of --tuned")
+    add_measuring(parser)
+    parser.set_defaults(command=_tune)
+
+
+def add_measuring(parser: argparse.ArgumentParser) -> None:
+    """How `tune --measure` measures."""
+    parser.add_argument(
+        "--device",
+        metavar="NAME",
+        help="cuda (default), cuda:N, or sim, which counts instead of timing",
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=9, metavar="N", help="samples of each layout (default 9)"
+    )
+
+
 def _add_kernels(commands) -> None:
     parser = commands.add_parser("kernels", help="list the built-in kernels")
     parser.add_argument("name", nargs="?", help="show one kernel, with weights and source")
@@ -146,6 +198,12 @@ def _explain(options: argparse.Namespace) -> None:
     from twofour.cli.explain import explain_command
 
     explain_command(options)
+
+
+def _tune(options: argparse.Namespace) -> None:
+    from twofour.cli.tune import tune_command
+
+    tune_command(options)
 
 
 def _kernels(options: argparse.Namespace) -> None:

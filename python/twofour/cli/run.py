@@ -36,6 +36,7 @@ def run(options: argparse.Namespace) -> None:
         threads=options.threads,
         fuse_steps=options.fuse_steps,
         function=options.function,
+        tuned=options.tuned,
     )
     is_kernel = isinstance(program, Stencil)
     inputs = _kernel_input(options, program) if is_kernel else _field_inputs(options, program)

@@ -206,7 +206,8 @@ def lay_out_block(
         fragment: the instruction.
         itemsize: bytes of a stored element.
         reach: (lo, hi) of the stencil: minus the smallest and the largest offset per axis.
-        tile: outputs of a block per axis; searched when it is not given.
+        tile: outputs of a block per axis, of rank 1 also segments and the outputs of each; searched
+            when it is not given.
         stages: halo tiles in shared memory; 2 where they fit when it is not given.
         march: block tiles along axis 0; chosen when it is not given.
 
@@ -308,7 +309,9 @@ def _choose_march(layout: BlockLayout) -> BlockLayout:
 
 
 def _fold_tile(tile: Extents) -> Extents:
-    """A block of one axis as segments, one for each tile of a group."""
+    """A block of one axis as segments, one for each tile of a group; one of segments as it is."""
+    if len(tile) == 2:
+        return tuple(tile)
     if len(tile) != 1 or tile[0] % TILES:
         raise TwofourError(f"expected a block of one multiple of {TILES} outputs, got {list(tile)}")
     return (TILES, tile[0] // TILES)

@@ -220,7 +220,7 @@ def marches(
 
     Raises:
         Unsuitable: a rank or levels that no march is for, or more than registers hold.
-        TwofourError: the block given is none of those that there are.
+        TwofourError: stages, a march or a block that there is not.
     """
     reach_lo, reach_hi = (tuple(side) for side in reach)
     rank = len(reach_lo)
@@ -228,6 +228,10 @@ def marches(
         raise Unsuitable(f"expected arrays of rank 1 to 3, got rank {rank}")
     if levels > 1 and rank > 2:
         raise Unsuitable(f"expected arrays of rank 1 or 2 for several levels, got rank {rank}")
+    if stages is not None and not 2 <= stages <= MAX_STAGES:
+        raise TwofourError(f"expected 2 to {MAX_STAGES} stages, got {stages}")
+    if march is not None and march < 1:
+        raise TwofourError(f"expected a march of at least 1, got {march}")
     shape = {"reach_lo": reach_lo, "reach_hi": reach_hi, "levels": levels, "march": 1}
     found = [
         make(**shape, rows=rows, stages=count, warps=warps).with_march(march)

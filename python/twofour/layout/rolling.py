@@ -87,7 +87,10 @@ class RollingLayout(March):
 
         Every sum is added to in every step, so that none has to be moved whatever their number.
         """
-        return max(1, min(MIN_UNROLL, MAX_TERMS // (self.rows * self.written * len(self.terms))))
+        terms = self.levels * self.rows * self.written * len(self.terms)
+        # In three dimensions every row that a step reads has an address of its own.
+        most = MIN_UNROLL if self.rank < 3 else 2
+        return max(1, min(most, MAX_TERMS // terms))
 
     @property
     def registers(self) -> int:
@@ -100,6 +103,9 @@ class RollingLayout(March):
         # The steps before the main loop keep more on the way.
         begin = 5 * self.depth + len(self.terms) // 8
         more = 3 * max(0, len(self.reads) - rows - 2 * self.rows)
+        if self.levels > 1:
+            # What lanes got from others.
+            more += 4 * len(self.reads)
         if self.itemsize == 8:
             # Constants have no room in instructions.
             distinct = len({weight for _, weight in self.terms})

@@ -16,7 +16,7 @@ from twofour.analysis import (
     load_program,
     run_passes,
 )
-from twofour.cost.explore import TOLERANCE, reference_gpu
+from twofour.cost.explore import reference_gpu
 from twofour.diagnostics import located_in
 from twofour.dialects.nm.transforms.compress import CompressPass
 from twofour.dialects.nm.transforms.crush import CrushPass
@@ -28,11 +28,12 @@ from twofour.dialects.stencil.transforms.to_gpu import ConvertStencilToGpuPass
 from twofour.dialects.stencil.transforms.to_nm import ConvertStencilToNmPass
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.errors import TwofourError, Unsuitable
+from twofour.frontend.source import ProgramText
 from twofour.kernels import Kernel
 from twofour.layout.chunks import OUTPUTS
 from twofour.mlir import ir
 from twofour.mlir_support import error_at
-from twofour.options import STREAMED, TF32, CompileOptions
+from twofour.options import AUTO, STREAMED, CompileOptions
 from twofour.passes import ModulePass
 from twofour.pipeline import (
     PassElement,
@@ -56,11 +57,15 @@ from twofour.runtime.manifest import FORMAT
 from twofour.runtime.plan import Step
 from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
 from twofour.targets.fields import check_runnable, field_spec
-from twofour.targets.gpu.candidates import Way, best_way, candidates
+from twofour.targets.gpu.candidates import Way, arithmetic_of, best_way, fastest
+from twofour.targets.gpu.fusion_depth import Depth, best_depth, fusion_depths
 from twofour.targets.gpu.kernel_abi import BlockShape, kernel_module
 from twofour.targets.gpu.lowering import to_llvm_ir, to_nvvm
 from twofour.targets.gpu.ptx import assemble, to_ptx
 from twofour.targets.plan import KernelCall, NoPlan, read_calls
+from twofour.tune.choice import Choice
+from twofour.tune.database import Tuned
+from twofour.tune.lookup import find_tuned
 
 STAGES = ("stencil", "nm", "gpu", "nvvm", "llvm", "ptx", "cubin")
 EDGES = "edges"
@@ -69,25 +74,13 @@ _NEXT = {"stream": "sparse", "sparse": "simt", "dense": "simt"}
 
 
 @dataclass(frozen=True)
-class Tiling:
-    """Choices of the layout that are searched where they are None.
-
-    `tile` holds the outputs of a patch operator per axis, `block` those of a thread block, `stages`
-    is the number of halo tiles in shared memory.
-    """
-
-    tile: tuple[int, ...] | None = None
-    block: tuple[int, ...] | None = None
-    stages: int | None = None
-
-
-@dataclass(frozen=True)
 class CompiledGpu:
     """A bundle, and what was decided on the way to it.
 
     `schedule` is sparse, dense or simt; `layouts` describes the 2:4 operators, of the sparse
     schedule or where they were asked for. `refusal` says why tensor cores cannot take a program
-    that they were to take by default.
+    that they were to take by default. `tuned` is the measurement that chose the layout, where there
+    was one; `depths` are the depths of fusion that were compared, where one was to be chosen.
     """
 
     bundle: Bundle
@@ -95,6 +88,8 @@ class CompiledGpu:
     schedule: str
     layouts: list[SparseLayout]
     refusal: str | None
+    tuned: Tuned | None = None
+    depths: Sequence[Depth] = ()
 
     def with_boundary(self, boundary: str | Sequence[str | AxisBoundary]) -> Bundle:
         """The bundle for runs with this boundary; raises TwofourError where it has none such."""
@@ -111,8 +106,11 @@ class _Build:
     found: Analysis
     schedule: str
     texts: dict[str, str]
+    choice: Choice
     layouts: list[SparseLayout] = field(default_factory=list)
     refusal: str | None = None
+    tuned: Tuned | None = None
+    depths: Sequence[Depth] = ()
 
     def __post_init__(self):
         self._analysed = list(self.found.passes)
@@ -134,16 +132,18 @@ def compile_gpu(
     source: Source,
     options: CompileOptions,
     *,
-    tiling: Tiling | None = None,
+    choice: Choice | None = None,
     report_layouts: bool = False,
 ) -> CompiledGpu:
     """Compile a file or a kernel for a GPU target.
 
-    The bundle has machine code where ptxas is installed, unless the target is simulated. With
-    `report_layouts` the 2:4 operators are described whatever the schedule. Raises TwofourError as
-    `compile_cpu` does, at ops that no kernel can execute, and for a tiling that does not fit.
+    The bundle has machine code where ptxas is installed, unless the target is simulated. `choice`
+    is how a linear step is executed; where it is None, what was measured to be fastest if the
+    database of `twofour.tune` knows it. With `report_layouts` the 2:4 operators are described
+    whatever the schedule. Raises TwofourError as `compile_cpu` does, at ops that no kernel can
+    execute, for a choice that does not fit, and for a database that cannot be read.
     """
-    build = _convert(source, options, tiling or Tiling(), report_layouts)
+    build = _convert(source, options, choice, report_layouts)
     found, module = build.found, build.found.module
     with module.context, ir.Location.unknown(), located_in(found.filename):
         main = select_function(module, found.program.name, found.filename)
@@ -158,7 +158,7 @@ def compile_gpu(
         "generator": f"twofour {__version__}",
         "target": options.chip,
         "element": found.element,
-        "arithmetic": _arithmetic(found.element, options),
+        "arithmetic": arithmetic_of(found.element, options),
         "schedule": build.schedule,
         "source": {"name": found.filename, "text": build.texts["source"]},
         "pipeline": pipeline_text([PassElement(p.spell(), p) for p in found.passes]),
@@ -167,7 +167,9 @@ def compile_gpu(
         "program": program,
     }
     bundle = Bundle(manifest, ptx, machine.cubin if machine else None)
-    return CompiledGpu(bundle, found, build.schedule, build.layouts, build.refusal)
+    return CompiledGpu(
+        bundle, found, build.schedule, build.layouts, build.refusal, build.tuned, build.depths
+    )
 
 
 def emit(source: Source, options: CompileOptions, stage: str) -> str | bytes:
@@ -176,7 +178,7 @@ def emit(source: Source, options: CompileOptions, stage: str) -> str | bytes:
     Raises TwofourError as `compile_gpu` does, for machine code without ptxas, and for a stage that
     the schedule does not pass through.
     """
-    build = _convert(source, options, Tiling(), report_layouts=False)
+    build = _convert(source, options, None, report_layouts=False)
     if stage in ("nvvm", "llvm", "ptx", "cubin"):
         ptx = _ptx(build, options.chip)
         if stage == "cubin":
@@ -194,15 +196,20 @@ def stage_texts(source: Source, options: CompileOptions) -> dict[str, str]:
 
     Raises TwofourError as `compile_gpu` does.
     """
-    build = _convert(source, options, Tiling(), report_layouts=False)
+    build = _convert(source, options, None, report_layouts=False)
     _ptx(build, options.chip)
     return {stage: build.texts[stage] for stage in STAGES if stage in build.texts}
 
 
 def _convert(
-    source: Source, options: CompileOptions, tiling: Tiling, report_layouts: bool
+    source: Source, options: CompileOptions, choice: Choice | None, report_layouts: bool
 ) -> _Build:
     """Front, layout passes and kernels: a module in the gpu dialect."""
+    depths = ()
+    if options.fuse_steps == AUTO:
+        source = source if isinstance(source, Kernel) else ProgramText.of(source)
+        depths = fusion_depths(source, options)
+        options = replace(options, fuse_steps=best_depth(depths))
     module, filename = load_program(source, options)
     with module.context, ir.Location.unknown():
         text = str(module)
@@ -211,17 +218,26 @@ def _convert(
         raise TwofourError(
             f"expected weights in the range of {found.element}: {found.left[0].reason}"
         )
-    schedule, refusal = _schedule(found, options)
-    build = _Build(found, schedule, {"source": text}, refusal=refusal)
+    tuned = None
+    if choice is None:
+        arithmetic = arithmetic_of(found.element, options)
+        tuned = find_tuned(found, arithmetic, options)
+        choice = tuned.choice if tuned else Choice()
+    schedule, refusal = _schedule(found, options, choice)
+    build = _Build(found, schedule, {"source": text}, choice, refusal=refusal)
+    build.tuned, build.depths = tuned, depths
     with module.context, ir.Location.unknown(), located_in(filename):
         build.keep("stencil")
         before = build.texts["stencil"]
         while build.schedule != "simt":
             try:
-                _multiply(build, options, tiling)
+                _multiply(build, options)
                 break
             except PipelineFailure as failure:
-                if options.schedule != "auto" or not isinstance(failure.errors[0], Unsuitable):
+                if tuned is not None:
+                    raise tuned.stale(failure.message) from None
+                is_asked = options.schedule != "auto" or choice.schedule is not None
+                if is_asked or not isinstance(failure.errors[0], Unsuitable):
                     raise
                 # Weights or a reach that tensor cores cannot take; plain threads take all.
                 build.start_anew(before, _NEXT[build.schedule], failure.message)
@@ -230,30 +246,38 @@ def _convert(
             _add_edges(found.module, ir.Module.parse(before), found.single, options.chip)
         build.keep("gpu")
         if report_layouts and not build.layouts and found.element != "f64":
-            passes = _layout_passes(found, "sparse", tiling.tile)
+            passes = _layout_passes(found, "sparse", choice.tile)
             operators = ir.Module.parse(before)
             run_passes(operators, passes, filename)
             build.layouts = describe_layouts(operators)
     return build
 
 
-def _multiply(build: _Build, options: CompileOptions, tiling: Tiling) -> None:
+def _multiply(build: _Build, options: CompileOptions) -> None:
     """Turn weighted sums into kernels for tensor cores."""
-    found = build.found
-    found.run(_layout_passes(found, build.schedule, tiling.tile))
+    found, choice = build.found, build.choice
+    found.run(_layout_passes(found, build.schedule, choice.tile))
     build.keep("nm")
     build.layouts = describe_layouts(found.module)
-    arithmetic = _arithmetic(found.element, options)
-    choices = {"block": tiling.block, "stages": tiling.stages}
-    levels = build.schedule == "stream" and _way("stream", found, options).levels
-    found.run([ConvertNmToGpuPass(chip=options.chip, dtype=arithmetic, levels=levels, **choices)])
+    convert = ConvertNmToGpuPass(
+        chip=options.chip,
+        dtype=arithmetic_of(found.element, options),
+        block=choice.block,
+        stages=choice.stages,
+        march=choice.march,
+        levels=build.schedule == "stream" and _way(build, options).levels,
+    )
+    found.run([convert])
 
 
-def _way(schedule: str, found: Analysis, options: CompileOptions) -> Way:
-    """The way to execute a linear step that is predicted to be the fastest of a schedule's."""
+def _way(build: _Build, options: CompileOptions) -> Way:
+    """The way to execute a linear step: the one chosen, or predicted to be the fastest."""
+    found, choice = build.found, build.choice
+    if choice.rolling is not None or choice.levels is not None:
+        return Way(levels=bool(choice.levels), rolling=bool(choice.rolling))
     sweep, gpu = found.fused or found.single, reference_gpu(options.chip)
     try:
-        return best_way(schedule, sweep, found.single, found.element, gpu)
+        return best_way(build.schedule, sweep, found.single, found.element, gpu)
     except Unsuitable:
         # The pass says why, at the op.
         return Way()
@@ -261,42 +285,45 @@ def _way(schedule: str, found: Analysis, options: CompileOptions) -> Way:
 
 def _to_gpu(build: _Build, options: CompileOptions) -> None:
     """Lower what is left to kernels, and functions to launches of them."""
-    found, chip, way = build.found, options.chip, Way()
+    found, chip, choice = build.found, options.chip, build.choice
+    plain = ConvertStencilToGpuPass(chip=chip)
     # Only programs of one linear step have fields whose rows begin on sectors.
     if build.schedule == "simt" and found.is_step:
-        way = _way("simt", found, options)
-    found.run(
-        [
-            ConvertStencilToGpuPass(chip=chip, rolling=way.rolling, levels=way.levels),
-            BufferizePass(copies="ops"),
-            ConvertCopyToGpuPass(chip=chip),
-        ]
-    )
+        way = _way(build, options)
+        layout = {"block": choice.block, "stages": choice.stages, "march": choice.march}
+        plain = replace(plain, rolling=way.rolling, levels=way.levels, **layout)
+    found.run([plain, BufferizePass(copies="ops"), ConvertCopyToGpuPass(chip=chip)])
     if nested_ops(found.module, "func.call"):
         # What a called function does becomes part of the plan.
         inline = [PassElement("inline{default-pipeline=}", None)]
         run_pipeline(found.module, inline, PipelineOptions(filename=found.filename))
 
 
-def _schedule(found: Analysis, options: CompileOptions) -> tuple[str, str | None]:
+def _schedule(found: Analysis, options: CompileOptions, choice: Choice) -> tuple[str, str | None]:
     """The schedule of a program, and why it is not one for tensor cores where it was to be one.
 
     Raises TwofourError where the program cannot have the schedule asked for.
     """
-    if options.schedule in ("stream", "sparse", "dense") and not found.is_step:
+    asked = options.schedule if choice.schedule is None else choice.schedule
+    f64_sparse = (options.schedule, asked, found.element) == ("sparse", "dense", "f64")
+    if options.schedule not in ("auto", asked) and not f64_sparse:
+        raise TwofourError(f"expected a choice of schedule '{options.schedule}', got '{asked}'")
+    if asked in ("stream", "sparse", "dense") and not found.is_step:
         raise TwofourError(
             "expected one linear step of one field whose result becomes its input for schedule "
-            f"'{options.schedule}' on a GPU"
+            f"'{asked}' on a GPU"
         )
-    if options.schedule == "auto":
+    if choice.levels and (asked not in ("stream", "simt") or found.fused is None):
+        raise TwofourError(f"expected fused steps that march for levels, got {choice}")
+    if asked == "auto":
         return _fastest(found, options)
-    if options.schedule == "stream" and found.element not in STREAMED:
+    if asked == "stream" and found.element not in STREAMED:
         raise TwofourError(
             f"expected fields of {' or '.join(STREAMED)} for schedule 'stream', got {found.element}"
         )
-    if options.schedule == "sparse" and found.element == "f64":
+    if asked == "sparse" and found.element == "f64":
         return "dense", None
-    return options.schedule, None
+    return asked, None
 
 
 def _fastest(found: Analysis, options: CompileOptions) -> tuple[str, str | None]:
@@ -306,27 +333,16 @@ def _fastest(found: Analysis, options: CompileOptions) -> tuple[str, str | None]
     """
     if not found.is_step:
         return "simt", None
-    sweep, arithmetic = found.fused or found.single, _arithmetic(found.element, options)
-    gpu, refusal, ranking = reference_gpu(options.chip), None, None
-    if found.element in STREAMED:
-        # Other ways for tensor cores take long to lay out; where rows stream, they are slower.
-        tried = ("stream", "simt")
-        ranking = candidates(sweep, found.element, arithmetic, gpu, tried, found.single)
-        refusal = ranking.refused.get("stream")
-    if ranking is None or refusal is not None:
-        tried = ("simt", "sparse", "dense")
-        ranking = candidates(sweep, found.element, arithmetic, gpu, tried, found.single)
-    if not ranking.candidates:
+    best, refusal = fastest(
+        found.fused or found.single,
+        found.element,
+        arithmetic_of(found.element, options),
+        reference_gpu(options.chip),
+        found.single,
+    )
+    if best is None:
         return "simt", None
-    # Of those that are about as fast, the first.
-    limit = ranking.candidates[0].prediction.seconds_per_point * (1 + TOLERANCE)
-    good = {c.schedule for c in ranking.candidates if c.prediction.seconds_per_point <= limit}
-    best = next(schedule for schedule in tried if schedule in good)
-    return best, refusal if best == "simt" else None
-
-
-def _arithmetic(element: str, options: CompileOptions) -> str:
-    return TF32 if options.dtype == TF32 else element
+    return best.schedule, refusal if best.schedule == "simt" else None
 
 
 def _layout_passes(

@@ -5,6 +5,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from twofour.analysis import LinearSweep
 from twofour.cost import Costs, GpuModel, Prediction, predict
 from twofour.cost.explore import DOMAINS, TOLERANCE, best_rolling, best_stream
@@ -21,7 +23,8 @@ from twofour.layout.matching import apply_permutation, permute_2to4
 from twofour.layout.rolling import rolling_layouts
 from twofour.layout.search import best_tile
 from twofour.layout.stream import StreamLayout, stream_layouts
-from twofour.options import STREAMED
+from twofour.layout.weight_range import f16_scale
+from twofour.options import STREAMED, TF32, CompileOptions
 from twofour.runtime.dtypes import ELEMENT_TYPES
 from twofour.sim import chips
 from twofour.targets.cpu.direct_kernel import DirectKernel, Terms
@@ -111,6 +114,39 @@ def candidates(
     return Ranking(found, refused)
 
 
+def fastest(
+    sweep: LinearSweep,
+    element: str,
+    arithmetic: str,
+    gpu: GpuModel,
+    single: LinearSweep | None = None,
+) -> tuple[Candidate | None, str | None]:
+    """What schedule auto takes for a sweep, and why it is not tensor cores where it is not.
+
+    None where nothing is known of arrays of its rank. Other arguments are as for `candidates`.
+    """
+    refusal = ranking = None
+    if element in STREAMED:
+        # Other ways for tensor cores take long to lay out; where rows stream, they are slower.
+        tried = ("stream", "simt")
+        ranking = candidates(sweep, element, arithmetic, gpu, tried, single)
+        refusal = ranking.refused.get("stream")
+    if ranking is None or refusal is not None:
+        tried = ("simt", "sparse", "dense")
+        ranking = candidates(sweep, element, arithmetic, gpu, tried, single)
+    if not ranking.candidates:
+        return None, None
+    # Of those that are about as fast, the first.
+    limit = ranking.candidates[0].prediction.seconds_per_point * (1 + TOLERANCE)
+    good = {c.schedule: c for c in ranking.candidates if c.prediction.seconds_per_point <= limit}
+    return good[next(schedule for schedule in tried if schedule in good)], refusal
+
+
+def arithmetic_of(element: str, options: CompileOptions) -> str:
+    """How fields of a type are multiplied: as tf32, or as they are."""
+    return TF32 if options.dtype == TF32 else element
+
+
 @dataclass(frozen=True)
 class Way:
     """How fused steps are executed: once with the weights of all, or level by level in one kernel.
@@ -161,6 +197,7 @@ def _stream(wanted: _Sweep) -> Costs:
 
 def _stream_once(wanted: _Sweep) -> Costs:
     """All steps at once, by the weights of all."""
+    _check_range(wanted, wanted.sweep)
     operator = chunk_operator(wanted.sweep.offsets, wanted.sweep.weights)
     return _stream_costs(stream_layouts(operator, wanted.reach), wanted)
 
@@ -168,6 +205,7 @@ def _stream_once(wanted: _Sweep) -> Costs:
 def _stream_levels(wanted: _Sweep) -> Costs:
     """A single step for each level."""
     single = wanted.step_of_levels()
+    _check_range(wanted, single)
     operator = chunk_operator(single.offsets, single.weights)
     reach = (single.reach_lo, single.reach_hi)
     return _stream_costs(stream_layouts(operator, reach, levels=wanted.sweep.steps), wanted)
@@ -199,11 +237,18 @@ def _dense(wanted: _Sweep) -> Costs:
 
 
 def _tile(wanted: _Sweep, operator, sparse: bool) -> Costs:
+    _check_range(wanted, wanted.sweep)
     operands, parts = operands_of(wanted.arithmetic)
     fragment = fragment_for(operands, sparse)
     layout = lay_out_block(operator, fragment, wanted.itemsize, wanted.reach)
     chip = chips.find(wanted.gpu.architecture)
     return tile_costs(layout, wanted.shape, operands, chip, parts=parts)
+
+
+def _check_range(wanted: _Sweep, multiplied: LinearSweep) -> None:
+    """Raise Unsuitable for weights that operands cannot hold."""
+    if wanted.arithmetic == "f16":
+        f16_scale(np.array(multiplied.weights))
 
 
 def _simt(wanted: _Sweep) -> Costs:

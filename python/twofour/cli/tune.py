@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`twofour tune`: prepare candidates, measure them, store the fastest; each part alone or all.
+
+What a part does not need is not imported: `--measure` and `--commit` run without the compiler.
+"""
+
+import argparse
+from pathlib import Path
+
+from twofour.errors import TwofourError
+from twofour.runtime import Progress, open_device
+from twofour.runtime.simulated import SimulatedDevice
+from twofour.tune.commit import commit, finished_result
+from twofour.tune.database import VARIABLE, database_name, read_entries
+from twofour.tune.measure import measure
+from twofour.tune.result import MEASURED, report
+
+
+def tune_command(options: argparse.Namespace) -> None:
+    """Run the parts that are asked for; raises TwofourError for what they lack."""
+    alone = {"--measure": options.measure, "--commit": options.commit}
+    for flag, folder in alone.items():
+        if folder is not None and options.source is not None:
+            raise TwofourError(
+                f"expected no program with {flag}, since the plan names it, got '{options.source}'"
+            )
+    if options.measure is not None:
+        _measure(options, options.measure)
+    elif options.commit is not None:
+        _commit(options, options.commit)
+    elif options.source is None:
+        raise TwofourError("expected a FILE or KERNEL to tune, or --measure or --commit")
+    elif options.prepare is not None:
+        _prepare(options, options.prepare)
+    else:
+        _all(options)
+
+
+def _all(options: argparse.Namespace) -> None:
+    """Every part in a row, in a folder that is named for the program and stays."""
+    if options.target == "cpu":
+        raise TwofourError("expected a GPU target such as sm_90 to tune for, got 'cpu'")
+    if options.device is None and options.target.startswith("sim:"):
+        options.device = "sim"
+    # What is missing should not be found after minutes of compiling.
+    device = open_device(options.device, options.target.removeprefix("sim:"))
+    if not isinstance(device, SimulatedDevice):
+        _database(options)
+    folder = _folder(options)
+    _prepare(options, folder)
+    _measure(options, folder, quiet=True)
+    _commit(options, folder)
+
+
+def _folder(options: argparse.Namespace) -> str:
+    target = options.target.removeprefix("sim:")
+    parts = [options.source, target, options.dtype, options.schedule, str(options.fuse_steps)]
+    name = "-".join(["tune", *filter(None, parts)])
+    return "".join(c if c.isalnum() or c in "._-" else "_" for c in name)
+
+
+def _prepare(options: argparse.Namespace, folder: str) -> None:
+    from twofour.api import find_source
+    from twofour.options import CompileOptions
+    from twofour.targets.gpu.predictions import gpu_model
+    from twofour.tune.prepare import prepare
+
+    source = find_source(options.source)
+    wanted = CompileOptions(
+        target=options.target,
+        schedule=options.schedule,
+        dtype=options.dtype,
+        fuse_steps=options.fuse_steps,
+        function=options.function,
+    )
+    if wanted.chip is None:
+        raise TwofourError("expected a GPU target such as sm_90 to tune for, got 'cpu'")
+    if options.count < 1:
+        raise TwofourError(f"expected --count of at least 1, got '{options.count}'")
+    shape = None if options.shape is None else _extents(options.shape)
+    model = gpu_model(wanted, options.chip)
+    with Progress("compiling", "layouts") as progress:
+        plan = prepare(
+            source, wanted, model, folder, count=options.count, shape=shape, progress=progress
+        )
+    print(f"{folder}: {len(plan.candidates)} layouts of {plan.name} for {plan.key.target}")
+
+
+def _extents(text: str) -> tuple[int, ...]:
+    try:
+        extents = tuple(map(int, text.split(",")))
+    except ValueError:
+        raise TwofourError(f"expected extents as N,N,..., got '{text}'") from None
+    if min(extents) < 1:
+        raise TwofourError(f"expected positive extents, got '{text}'")
+    return extents
+
+
+def _measure(options: argparse.Namespace, folder: str, *, quiet: bool = False) -> None:
+    with Progress("measuring", "samples") as progress:
+        found = measure(folder, options.device, rounds=options.rounds, progress=progress)
+    if not quiet:
+        print(report(*found))
+
+
+def _commit(options: argparse.Namespace, folder: str) -> None:
+    plan, result = finished_result(folder)
+    if result.basis != MEASURED:
+        print(report(plan, result))
+        print("nothing is stored: these times are simulated, and a database holds measured ones")
+        return
+    database = _database(options)
+    entry = commit(plan, result, database)
+    print(report(plan, result))
+    untuned = result.seconds_per_point(plan)[0]
+    gain = f", {untuned / entry.seconds_per_point:.3f} times as fast as untuned" if untuned else ""
+    print(f"{database}: {entry.choice} for {plan.name} on {entry.device}{gain}")
+
+
+def _database(options: argparse.Namespace) -> str:
+    """The file to store in; raises TwofourError where none is named or it is no database."""
+    database = database_name(options.tuned)
+    if database is None:
+        raise TwofourError(f"expected --tuned FILE.json or {VARIABLE} to store the fastest in")
+    if Path(database).exists():
+        read_entries(database)
+    return database

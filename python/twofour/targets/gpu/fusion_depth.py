@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How many steps one sweep is to advance: `--fuse-steps auto`.
+
+Depths from 1 to MAX_DEPTH are compared by the cost model, each as the compiler would execute it on
+a large domain. Deeper sweeps move less and compute more: the comparison ends with the first depth
+that is slower than one before. What the rims of fused sweeps cost, and steps that are left over, is
+not predicted.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from twofour.analysis import Analysis, analyse, load_program
+from twofour.cost import Prediction
+from twofour.cost.explore import TOLERANCE, reference_gpu
+from twofour.errors import TwofourError
+from twofour.frontend.source import ProgramText
+from twofour.kernels import Kernel
+from twofour.options import CompileOptions
+from twofour.targets.gpu.candidates import Candidate, arithmetic_of, candidates, fastest
+
+MAX_DEPTH = 8
+
+
+@dataclass(frozen=True)
+class Depth:
+    """A number of steps in one sweep, the schedule it would have, and how fast that will be."""
+
+    steps: int
+    schedule: str
+    prediction: Prediction
+
+
+def fusion_depths(source: Kernel | ProgramText, options: CompileOptions) -> list[Depth]:
+    """The depths that were compared, the smallest first; at least 1 for programs of linear steps.
+
+    Empty for programs that cannot be fused or of whose rank nothing is known. Depths that the
+    compiler refuses (too many terms, bounds too small) are left out. Raises TwofourError for a
+    program that cannot be compiled at all.
+    """
+    depths: list[Depth] = []
+    for steps in range(1, MAX_DEPTH + 1):
+        try:
+            found = _analysed(source, replace(options, fuse_steps=steps))
+        except TwofourError:
+            if steps == 1:
+                raise
+            break
+        if not found.is_step or (steps > 1 and found.fused is None):
+            break
+        best = _best(found, options)
+        if best is None:
+            break
+        depths.append(Depth(steps, best.schedule, best.prediction))
+        fastest_yet = min(depth.prediction.seconds_per_point for depth in depths)
+        if best.prediction.seconds_per_point > fastest_yet * (1 + TOLERANCE):
+            break
+    return depths
+
+
+def best_depth(depths: Sequence[Depth]) -> int:
+    """The fastest depth, of those that are about as fast the smallest; 1 where there is none."""
+    if not depths:
+        return 1
+    limit = min(depth.prediction.seconds_per_point for depth in depths) * (1 + TOLERANCE)
+    return next(d.steps for d in depths if d.prediction.seconds_per_point <= limit)
+
+
+def _analysed(source: Kernel | ProgramText, options: CompileOptions) -> Analysis:
+    module, filename = load_program(source, options)
+    return analyse(module, filename, options, is_kernel=isinstance(source, Kernel))
+
+
+def _best(found: Analysis, options: CompileOptions) -> Candidate | None:
+    """What the compiler would take for a sweep; None where that is not predicted."""
+    arithmetic = arithmetic_of(found.element, options)
+    sweep = found.fused or found.single
+    what = (sweep, found.element, arithmetic, reference_gpu(options.chip))
+    if options.schedule == "auto":
+        return fastest(*what, found.single)[0]
+    asked = "dense" if found.element == "f64" and options.schedule == "sparse" else options.schedule
+    ranked = candidates(*what, (asked,), found.single).candidates
+    return ranked[0] if ranked else None
