@@ -20,6 +20,7 @@ from layout_cases import (
     stencils,
 )
 from twofour.errors import TwofourError
+from twofour.layout import exact
 from twofour.layout.blossom import pair_by_blossom
 from twofour.layout.compress import check_2to4
 from twofour.layout.conflicts import ZERO
@@ -165,13 +166,13 @@ def test_exact_is_minimal_on_small_matrices(pattern):
 @settings(deadline=None)
 def test_packing_into_a_given_number_of_groups(pattern, count):
     matrix = pattern.astype(float)
-    groups, complete = pack_exhaustively(matrix, count, math.inf)
+    groups, complete = pack_exhaustively(matrix, count)
     assert complete
     assert (groups is not None) == (fewest_groups(pattern) <= count)
     columns = np.flatnonzero(pattern.any(axis=0)).tolist()
     found = None
     if 0 < len(columns) <= 4 * count:
-        found = pack_groups(matrix, columns, count, math.inf)
+        found = pack_groups(matrix, columns, count)
     for packed in filter(None, (groups, found)):
         members = [column for group in packed for column in group if column != ZERO]
         assert sorted(members) == columns
@@ -211,11 +212,13 @@ def test_exhaustion_raises_the_lower_bound():
     assert not permute_2to4(op, "blossom", 4).proven
 
 
-def test_no_time_means_the_better_pairing():
+def test_no_steps_mean_the_better_pairing(monkeypatch):
     op = crush(*box_stencil(5, 5), (4, 4))
-    assert permute_2to4(op, "exact", time_limit=0).k == permute_2to4(op, "blossom").k == 96
-    assert not permute_2to4(op, "exact", time_limit=0).proven
     assert permute_2to4(op, "exact").k == 64
+    monkeypatch.setattr(exact, "STEPS", 0)
+    monkeypatch.setattr(exact, "VISITS", 0)
+    assert permute_2to4(op, "exact").k == permute_2to4(op, "blossom").k == 96
+    assert not permute_2to4(op, "exact").proven
 
 
 def test_results_are_deterministic():

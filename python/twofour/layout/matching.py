@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,9 +62,7 @@ def lower_bound(matrix: np.ndarray, fragment: int) -> int:
     return _round_up(max(columns, 2 * fullest), fragment)
 
 
-def permute_2to4(
-    op: PatchOperator, strategy: str = "auto", fragment: int = 32, time_limit: float = 2.0
-) -> Permutation:
+def permute_2to4(op: PatchOperator, strategy: str = "auto", fragment: int = 32) -> Permutation:
     """Finds an order of the columns with at most two nonzeros a row in each aligned four.
 
     Args:
@@ -75,9 +72,6 @@ def permute_2to4(
             either of the others; proven says whether fewer are impossible), or auto: the first
             of these that meets the lower bound, else exact.
         fragment: the length of the order is a multiple of this; a multiple of 4.
-        time_limit: seconds after which exact keeps the best it has. Its searches end after a
-            fixed number of steps, in far less than the default, so that the result does not
-            depend on the machine.
 
     Raises:
         TwofourError: an unknown strategy, or a fragment that is no positive multiple of 4.
@@ -97,7 +91,7 @@ def permute_2to4(
                 break
     if strategy in ("staircase", "blossom") or (strategy == "auto" and best.proven):
         return best
-    return _improve(op.matrix, best, time_limit)
+    return _improve(op.matrix, best)
 
 
 def apply_permutation(op: PatchOperator, permutation: Permutation) -> PatchOperator:
@@ -162,19 +156,18 @@ def _by_row_block(matrix: np.ndarray, sets: list) -> list:
     return sorted((s for s in sets if any(c != ZERO for c in s)), key=reach)
 
 
-def _improve(matrix: np.ndarray, best: Permutation, time_limit: float) -> Permutation:
+def _improve(matrix: np.ndarray, best: Permutation) -> Permutation:
     """Takes one fragment away at a time while groups of four can still be found."""
-    deadline = time.monotonic() + time_limit
     fragment = best.fragment
     natural = np.flatnonzero((matrix != 0).any(axis=0)).tolist()
     while not best.proven:
         count = (best.k - fragment) // 4
         paired = [column for column in best.order if column != ZERO]
-        groups = pack_groups(matrix, natural, count, deadline)
-        groups = groups or pack_groups(matrix, paired, count, deadline)
+        groups = pack_groups(matrix, natural, count)
+        groups = groups or pack_groups(matrix, paired, count)
         exhausted = False
         if groups is None:
-            groups, exhausted = pack_exhaustively(matrix, count, deadline)
+            groups, exhausted = pack_exhaustively(matrix, count)
         if groups is None:
             bound = best.k if exhausted else best.k_lower_bound
             return Permutation(best.order, "exact", bound, fragment)
