@@ -16,8 +16,8 @@ from twofour.runtime.programs import from_bundle
 from twofour.runtime.simulated import SimulatedDevice
 from twofour.targets.gpu.build import compile_gpu
 
-# Blocks march over several tiles here, so that both stages are in use.
-SHAPES = {"heat1d_ftcs": (20011,), "heat2d_ftcs": (35, 531), "heat3d_ftcs": (11, 9, 261)}
+# Blocks march over several tiles here, so that all stages are in use twice.
+SHAPES = {"heat1d_ftcs": (20011,), "heat2d_ftcs": (67, 531), "heat3d_ftcs": (19, 9, 261)}
 NAMES = [
     pytest.param(name, marks=() if name == "heat2d_ftcs" else (pytest.mark.full,))
     for name in SHAPES
@@ -25,8 +25,8 @@ NAMES = [
 
 
 @cache
-def bundle_of(name: str, schedule: str) -> Bundle:
-    options = CompileOptions("sim:sm_90", schedule, "f16")
+def bundle_of(name: str, schedule: str, chip: str = "sm_90") -> Bundle:
+    options = CompileOptions(f"sim:{chip}", schedule, "f16")
     return compile_gpu(cases.KERNELS[name], options).bundle
 
 

@@ -25,17 +25,21 @@ def halo_bytes_per_point(kernel, tile) -> float:
     return 2 * math.prod(extents) / math.prod(tile)
 
 
+@pytest.mark.parametrize("chip", ["sm_80", "sm_90"])
 @pytest.mark.parametrize("name", TABLE_2.values())
-def test_sparse_kernels_of_table_2(name):
+def test_sparse_kernels_of_table_2(name, chip):
     kernel = built_in_kernels()[name]
-    options = CompileOptions("sm_90", "sparse", "f16")
+    options = CompileOptions(chip, "sparse", "f16")
     report = explain(kernel, options)
     counters = report["counters"]
     assert counters["mma"] == report["mma_per_128_outputs"] / 128
     (spec,) = compile_gpu(kernel, options).bundle.kernels.values()
-    assert counters["global_load_bytes"] <= 1.15 * halo_bytes_per_point(kernel, spec.tile)
+    # Boxes are narrower than rows that threads copy, what spaces their rows out is copied, too, and
+    # their results cannot be spaced out.
+    loads, conflicts = (1.4, 0.1) if spec.maps else (1.15, 0.05)
+    assert counters["global_load_bytes"] <= loads * halo_bytes_per_point(kernel, spec.tile)
     assert counters["global_store_bytes"] == 2
-    assert counters["shared_conflicts"] <= 0.05 * counters["shared_wavefronts"]
+    assert counters["shared_conflicts"] <= conflicts * counters["shared_wavefronts"]
     assert report["shared_bytes"] == spec.shared_bytes
 
 

@@ -11,6 +11,8 @@ import twofour
 from twofour.runtime.dtypes import float32_to_bf16
 
 TENSOR_SCHEDULES = ("stream", "sparse", "dense")
+# Without and with a copy engine.
+TARGETS = ("sim:sm_80", "sim:sm_90")
 
 PROGRAM = """
 func.func @f(%u : !stencil.field<{bounds}x{element}>, %v : !stencil.field<{bounds}x{element}>) {{
@@ -32,12 +34,14 @@ func.func @f(%u : !stencil.field<{bounds}x{element}>, %v : !stencil.field<{bound
 """
 
 
-def program(tmp_path, schedule: str, *, halo: int, weight: float, constant: float, dtype: str):
+def program(
+    tmp_path, schedule: str, target: str, *, halo: int, weight: float, constant: float, dtype: str
+):
     """A file of weight * (left + right) + constant, 17 x 17 points, halos of `halo` cells."""
     bounds = "x".join([f"[{-halo},{17 + halo}]"] * 2)
     text = PROGRAM.format(bounds=bounds, element="f32", weight=weight, constant=constant)
     (tmp_path / "p.mlir").write_text(text)
-    return twofour.compile(tmp_path / "p.mlir", target="sim:sm_80", schedule=schedule, dtype=dtype)
+    return twofour.compile(tmp_path / "p.mlir", target=target, schedule=schedule, dtype=dtype)
 
 
 @pytest.mark.parametrize("schedule", TENSOR_SCHEDULES)
@@ -56,18 +60,20 @@ def test_a_row_is_shorter_than_the_reach_below(schedule, extent):
     np.testing.assert_array_equal(step(u), expected)
 
 
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("schedule", TENSOR_SCHEDULES)
-def test_cells_beyond_the_reach_are_not_multiplied(tmp_path, schedule):
-    step = program(tmp_path, schedule, halo=7, weight=0.5, constant=0.0, dtype="f16")
+def test_cells_beyond_the_reach_are_not_multiplied(tmp_path, schedule, target):
+    step = program(tmp_path, schedule, target, halo=7, weight=0.5, constant=0.0, dtype="f16")
     u = np.full((31, 31), np.nan, np.float16)
     u[7:-7, 6:-6] = 1
     assert (step(u)[7:-7, 7:-7] == 1).all()
 
 
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("schedule", TENSOR_SCHEDULES)
 @pytest.mark.parametrize("weight, u, expected", [(1e-35, 1.0, 100), (2.0**17, 2.0**-14, 116)])
-def test_a_constant_is_not_scaled_with_the_weights(tmp_path, schedule, weight, u, expected):
-    step = program(tmp_path, schedule, halo=1, weight=weight, constant=100.0, dtype="f16")
+def test_a_constant_is_not_scaled_with_the_weights(tmp_path, schedule, target, weight, u, expected):
+    step = program(tmp_path, schedule, target, halo=1, weight=weight, constant=100.0, dtype="f16")
     assert (step(np.full((19, 19), u, np.float16))[1:-1, 1:-1] == expected).all()
 
 

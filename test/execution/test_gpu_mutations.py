@@ -21,15 +21,22 @@ BARRIER = r"\n\t(?:bar\.sync|barrier\.sync)[^\n]*;"
 WAIT = r"cp\.async\.wait_group \t?(\d+);"
 
 
+# Chips whose tiles the threads copy, and whose tiles the copy engine moves.
+CHIPS = ("sm_80", "sm_90")
+BULK_NAMES = [name for name in NAMES if name.values[0] != "heat1d_ftcs"]
+
+
+@pytest.mark.parametrize("chip", CHIPS)
 @pytest.mark.parametrize("schedule", ["sparse", "stream"])
 @pytest.mark.parametrize("name", NAMES)
-def test_kernels_without_a_mistake_pass(name, schedule):
-    assert failure(name, bundle_of(name, schedule)) is None
+def test_kernels_without_a_mistake_pass(name, schedule, chip):
+    assert failure(name, bundle_of(name, schedule, chip)) is None
 
 
+@pytest.mark.parametrize("chip", CHIPS)
 @pytest.mark.parametrize("name", NAMES)
-def test_a_dropped_barrier_is_reported(name):
-    bundle = bundle_of(name, "sparse")
+def test_a_dropped_barrier_is_reported(name, chip):
+    bundle = bundle_of(name, "sparse", chip)
     barriers = list(re.finditer(BARRIER, bundle.ptx))
     assert len(barriers) >= 2
     for barrier in barriers:
@@ -40,12 +47,64 @@ def test_a_dropped_barrier_is_reported(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_wrong_wait_count_is_reported(name):
-    bundle = bundle_of(name, "sparse")
+    bundle = bundle_of(name, "sparse", "sm_80")
     counts = list(re.finditer(WAIT, bundle.ptx))
     assert [match[1] for match in counts] == ["1"]
     ptx = re.sub(WAIT, "cp.async.wait_group 2;", bundle.ptx)
     found = failure(name, with_ptx(bundle, ptx))
     assert found is not None and "cp.async" in found
+
+
+def bulk_mistake(name, pattern, replacement, which=0):
+    """What is wrong with a kernel with place number `which` of a pattern replaced."""
+    bundle = bundle_of(name, "sparse")
+    place = list(re.finditer(pattern, bundle.ptx))[which]
+    ptx = bundle.ptx[: place.start()] + place.expand(replacement) + bundle.ptx[place.end() :]
+    return failure(name, with_ptx(bundle, ptx))
+
+
+# An instruction of a march with bulk copies, what it becomes, and what is said of it.
+BULK_MISTAKES = {
+    "no wait": (r"mbarrier\.try_wait\S+ P1, [^;]*;", "setp.eq.u32 P1, 0, 0;", "in flight"),
+    "expected too little": (r"(arrive\.expect_tx.*), (%r\d+);", r"\1, 16;", "deadlock"),
+    "no fence": (r"fence\.proxy\.async\.shared::cta;", "", "proxy fence"),
+    "no fence of barriers": (r"fence\.mbarrier_init\.release\.cluster;", "", "proxy fence"),
+    "no wait for results": (r"cp\.async\.bulk\.wait_group\.read \t?0;", "", "bulk wait"),
+    "no group of results": (r"cp\.async\.bulk\.commit_group;", "", "bulk wait"),
+}
+
+
+@pytest.mark.parametrize("mistake", BULK_MISTAKES)
+@pytest.mark.parametrize("name", BULK_NAMES)
+def test_a_mistake_with_bulk_copies_is_reported(name, mistake):
+    pattern, replacement, expected = BULK_MISTAKES[mistake]
+    found = bulk_mistake(name, pattern, replacement)
+    assert found is not None and expected in found
+
+
+@pytest.mark.parametrize("change", [-16, 16])
+@pytest.mark.parametrize("name", BULK_NAMES)
+def test_a_wrong_count_of_bytes_is_reported(name, change):
+    size = re.search(
+        r"mov\.b32 \t?(%r\d+), (\d+);\n\s*mbarrier\.arrive", bundle_of(name, "sparse").ptx
+    )
+    wrong = f"mov.b32 {size[1]}, {int(size[2]) + change};"
+    found = bulk_mistake(name, rf"mov\.b32 \t?{size[1]}, {size[2]};", wrong)
+    assert found is not None and "deadlock" in found
+
+
+@pytest.mark.parametrize("which", range(4))
+@pytest.mark.parametrize("name", BULK_NAMES)
+def test_a_wrong_place_of_a_box_is_reported(name, which):
+    # Loads ahead of the march, one within it; stores.
+    found = bulk_mistake(name, r"(cp\.async\.bulk\.tensor[^{]*\{)%r\d+", r"\g<1>8", which)
+    assert found is not None
+
+
+@pytest.mark.parametrize("name", BULK_NAMES)
+def test_a_phase_that_never_changes_is_reported(name):
+    found = bulk_mistake(name, r"(try_wait\S+ P1, [^,]*), %r\d+,", r"\1, 0,")
+    assert found is not None
 
 
 @pytest.mark.parametrize("seed", range(10))

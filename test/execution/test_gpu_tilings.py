@@ -56,7 +56,9 @@ def test_choices_give_right_results(name, arithmetic, schedule, choice, shape):
     if choice.tile is not None:
         assert f"tile={','.join(map(str, choice.tile))}" in bundle.manifest["pipeline"]
     if choice.stages is not None:
-        assert re.search(rf"cp\.async\.wait_group \t?{choice.stages - 1};", bundle.ptx)
+        assert len(re.findall(r"mbarrier\.init", bundle.ptx)) == choice.stages or re.search(
+            rf"cp\.async\.wait_group \t?{choice.stages - 1};", bundle.ptx
+        )
 
 
 @pytest.mark.parametrize(

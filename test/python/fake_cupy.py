@@ -2,7 +2,8 @@
 """CuPy and a GPU as far as the runtime asks for them: memory of the process, kernels in NumPy.
 
 `install` puts the module `cupy` into sys.modules. Kernels are functions of NumPy views, found by
-name in `kernels`; `log` tells what was asked for, in order.
+name in `kernels`; `log` tells what was asked for, in order. A test may set `launch_kernel`, the
+driver's own way to launch.
 """
 
 import ctypes
@@ -76,7 +77,7 @@ class Gpu(ModuleType):
         self.log = []
         self.kernels = {}
         self.ndarray = ndarray
-        self.capturing = None
+        self.capturing = self.launch_kernel = None
         gpu = self
 
         class Device:
@@ -161,7 +162,11 @@ class Gpu(ModuleType):
                 },
                 driverGetVersion=lambda: gpu.DRIVER,
             ),
-            driver=SimpleNamespace(CUDADriverError=CUDADriverError, funcSetAttribute=set_attribute),
+            driver=SimpleNamespace(
+                CUDADriverError=CUDADriverError,
+                funcSetAttribute=set_attribute,
+                launchKernel=lambda *arguments: gpu.launch_kernel(*arguments),
+            ),
         )
 
     def execute(self, call):

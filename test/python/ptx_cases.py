@@ -111,13 +111,14 @@ def kernel_entry(rank, alignment, inputs=1, outputs=1, scalars=(), shared_bytes=
         "shared_bytes": shared_bytes,
         "alignment": alignment,
         "resident": None,
+        "maps": [],
         "resources": None,
     }
 
 
 def manifest(element, boundary, kernels, program, target="sm_80"):
     return {
-        "format": 2,
+        "format": 3,
         "generator": "twofour 0",
         "target": target,
         "element": element,

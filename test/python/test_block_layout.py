@@ -2,6 +2,8 @@
 """Thread blocks: what a block computes, that it fits, and how its accesses meet the banks."""
 
 import math
+from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from twofour.errors import TwofourError
 from twofour.kernels import TABLE_2, built_in_kernels
 from twofour.layout.banks import wavefronts
-from twofour.layout.block import MAX_SHARED, lay_out_block
+from twofour.layout.block import MAX_BULK_SHARED, MAX_SHARED, lay_out_block
 from twofour.layout.column_order import order_columns
 from twofour.layout.crush import crush
 from twofour.layout.fragments import DENSE_16, DENSE_64, SPARSE_16, SPARSE_32
@@ -26,33 +28,42 @@ def reach(offsets):
     return tuple(-min(c) for c in columns), tuple(max(c) for c in columns)
 
 
-def lay_out(name, kind):
+@cache
+def operator_of(name, kind):
+    """The kernel, its operator for a kind of fragment, and the instructions for 128 outputs."""
     kernel = built_in_kernels()[name]
-    fragment, itemsize = FRAGMENTS[kind]
     tile, permutation, mma = best_tile(kernel.offsets, kernel.weights)
     operator = crush(kernel.offsets, kernel.weights, tile)
     if kind == "f16":
         operator = apply_permutation(operator, permutation)
     elif kind == "tf32":
         operator = apply_permutation(operator, permute_2to4(operator, "blossom", 16))
-    layout = lay_out_block(operator, fragment, itemsize, reach(kernel.offsets))
+    return kernel, operator, mma
+
+
+def lay_out(name, kind, bulk=False):
+    kernel, operator, mma = operator_of(name, kind)
+    fragment, itemsize = FRAGMENTS[kind]
+    layout = lay_out_block(operator, fragment, itemsize, reach(kernel.offsets), bulk=bulk)
     return kernel, layout, mma
 
 
+@pytest.mark.parametrize("bulk", [False, True])
 @pytest.mark.parametrize("kind", FRAGMENTS)
 @pytest.mark.parametrize(
     "name",
     [
         *TABLE_2.values(),
         "acoustic_iso3d_o16",
+        "schroedinger_kinetic3d_o12",
         "curlcurl_diag3d",
         "log9x9",
         "advect1d_beam_warming",
         "wrf_advection5_2d",
     ],
 )
-def test_a_block_computes_its_stencil_and_fits(name, kind):
-    kernel, layout, _ = lay_out(name, kind)
+def test_a_block_computes_its_stencil_and_fits(name, kind, bulk):
+    kernel, layout, _ = lay_out(name, kind, bulk)
     operator, rank = layout.operator, len(layout.tile)
     rows = slice(0, layout.outputs)
     outputs = PatchOperator(
@@ -70,7 +81,7 @@ def test_a_block_computes_its_stencil_and_fits(name, kind):
         per_warp = layout.groups[axis] * layout.group[axis] * operator.tile[axis]
         assert per_warp * layout.warps[axis] == layout.tile[axis]
     assert math.prod(layout.group) == 8
-    assert layout.shared_bytes <= MAX_SHARED
+    assert layout.shared_bytes <= (MAX_BULK_SHARED if layout.bulk else MAX_SHARED)
     strides = np.array(layout.input_strides)
     assert layout.lead >= layout.reach_lo[-1]
     assert layout.row >= layout.lead + layout.tile[-1] + layout.reach_hi[-1]
@@ -91,6 +102,83 @@ def test_table_2_kernels_of_f16_meet_few_conflicts(name):
     ideal = len(loads) + len(stores)
     assert loads.sum() + stores.sum() <= 1.05 * ideal
     assert len(layout.used_blocks()) * 16 / layout.outputs == mma
+
+
+@pytest.mark.parametrize("kind", FRAGMENTS)
+@pytest.mark.parametrize("name", ["heat2d_ftcs", "lbm_d2q9_diffusion", "heat3d_ftcs", "log9x9"])
+def test_tiles_are_boxes_of_the_copy_engine(name, kind):
+    _, layout, _ = lay_out(name, kind, bulk=True)
+    assert layout.bulk and layout.stages >= 3
+    size, rows = layout.itemsize, layout.halo_rows
+    for box in (layout.input_box, layout.output_box):
+        assert max(box) <= 256 and box[-1] * size % 16 == 0
+    assert math.prod(layout.input_box) == layout.input_elements
+    assert layout.input_strides[-2] >= layout.row
+    assert layout.input_strides[:-1] == tuple(
+        layout.input_box[-1] * math.prod(rows[axis + 1 :]) for axis in range(len(rows))
+    )
+    assert layout.stage_elements * size % 128 == layout.staging_elements * size % 128 == 0
+    assert math.prod(layout.output_box) * size % 128 == 0
+    assert layout.output_boxes * layout.output_width == layout.tile[-1]
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+@pytest.mark.parametrize("kind", FRAGMENTS)
+@pytest.mark.parametrize("name", ["heat2d_ftcs", "lbm_d2q9_diffusion", "heat3d_ftcs", "log9x9"])
+def test_every_output_has_its_place_in_the_boxes(name, kind, narrow):
+    _, layout, _ = lay_out(name, kind, bulk=True)
+    patch = np.array(layout.operator.tile)
+    if narrow:
+        # As wide as a tile of the operator, so that a group has several boxes.
+        width = int(patch[-1])
+        strides = np.cumprod([1, width, *layout.tile[-2:0:-1]])[::-1]
+        layout = replace(layout, output_width=width, output_strides=tuple(map(int, strides)))
+    extents = patch * layout.group
+    bases = np.indices(np.array(layout.tile) // extents).reshape(len(patch), -1).T * extents
+    tiles = np.indices(layout.group).reshape(len(patch), -1).T * patch
+    # By number: the group, its tile, the output of a tile.
+    places = (
+        (bases @ layout.output_base_strides)[:, None, None]
+        + layout.output_tile_offsets()[:, None]
+        + layout.output_offsets()
+    )
+    outputs = layout.operator.output_offsets[: layout.outputs]
+    points = bases[:, None, None] + tiles[:, None] + outputs
+    box, column = np.divmod(points[..., -1], layout.output_width)
+    whole = np.concatenate([box[..., None], points[..., :-1], column[..., None]], axis=-1)
+    extents = (layout.output_boxes, *layout.output_box)
+    assert layout.output_elements == math.prod(extents)
+    assert (
+        places
+        == np.ravel_multi_index(whole.reshape(-1, whole.shape[-1]).T, extents).reshape(places.shape)
+    ).all()
+
+
+@pytest.mark.parametrize(
+    "name, kind, matrices",
+    [
+        ("lbm_d2q9_diffusion", "f16", True),
+        ("paper_box2d49p", "dense f16", True),
+        ("heat2d_ftcs", "f16", False),
+        ("lbm_d2q9_diffusion", "tf32", False),
+    ],
+)
+def test_runs_of_eight_outputs_are_stored_as_matrices(name, kind, matrices):
+    _, layout, _ = lay_out(name, kind, bulk=True)
+    assert layout.stores_matrices == matrices
+    assert not replace(layout, bulk=False).stores_matrices
+    # Two matrices of 128 bytes.
+    assert layout.store_wavefronts() >= (2 if matrices else 4)
+
+
+def test_what_does_not_fit_into_boxes_is_copied_by_threads():
+    kernel, layout, _ = lay_out("heat1d_ftcs", "f16", bulk=True)
+    assert layout.folded and not layout.bulk
+    kernel, _, _ = lay_out("heat2d_ftcs", "f16")
+    operator = crush(kernel.offsets, kernel.weights, (4, 4))
+    wide = {"tile": (16, 512), "bulk": True}
+    layout = lay_out_block(operator, DENSE_16, 2, reach(kernel.offsets), **wide)
+    assert not layout.bulk and layout.tile == (16, 512)
 
 
 def test_a_given_tile_and_stages_are_kept():

@@ -13,7 +13,7 @@ from ptx_cases import kernel_entry, linear_bundle, manifest
 from twofour.errors import TwofourError
 from twofour.runtime import Bundle
 from twofour.runtime.bundle import MAGIC
-from twofour.runtime.manifest import step_entry
+from twofour.runtime.manifest import FORMAT, step_entry
 from twofour.runtime.plan import Bound, Carried, View
 
 HEADER = 12 + 32
@@ -123,8 +123,8 @@ def test_what_is_wrong_with_a_file_is_said(bundle, tmp_path):
     refused(b"", "got an empty file")
     refused(b"\x7fELF\2\1\1\0", "got one that begins with b'\\x7fELF")
     refused(data.replace(b"\r\n", b"\n"), "got one that begins with")
-    newer = MAGIC + struct.pack("<I", 3) + data[12:]
-    refused(newer, "expected a bundle of format 2, got format 3")
+    newer = MAGIC + struct.pack("<I", 4) + data[12:]
+    refused(newer, "expected a bundle of format 3, got format 4")
     refused(data[:-1] + b"x", "its bytes were altered")
     with pytest.raises(TwofourError, match="cannot read the file: no such file") as caught:
         Bundle.load(tmp_path / "none.tfb")
@@ -161,7 +161,7 @@ def test_a_bundle_that_cannot_be_written_leaves_the_old_one(bundle, tmp_path, mo
 )
 def test_manifests_that_are_none(text, message):
     body = struct.pack("<3Q", len(text), 0, 0) + text
-    data = MAGIC + struct.pack("<I", 2) + hashlib.sha256(body).digest() + body
+    data = MAGIC + struct.pack("<I", FORMAT) + hashlib.sha256(body).digest() + body
     with pytest.raises(TwofourError) as caught:
         Bundle.from_bytes(data, "x.tfb")
     assert str(caught.value).startswith("x.tfb:1:1: error: ")

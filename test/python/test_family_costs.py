@@ -211,7 +211,7 @@ def test_counts_of_blocks_that_are_not_whole(name, schedule, shape):
 
 def test_costs_of_heat_2d_on_tensor_cores():
     # A block tile of 16 x 512, its halo tile of 18 rows, marches of 8 tiles.
-    kernel = built("heat2d_ftcs", "sparse", "f16")
+    kernel = built("heat2d_ftcs", "sparse", "f16", "sim:sm_80")
     shape = (128 * 4, 512 * 5)
     costs = kernel.costs(shape)
     assert (costs.blocks, costs.store_bytes, dict(costs.fma)) == (20, 2, {})
@@ -232,6 +232,31 @@ def test_costs_of_heat_2d_on_tensor_cores():
     shared = kernel.counts(shape).shared_wavefronts
     lines = (8 * tile + 4 * 9) / (128 * 512)
     assert costs.l1_wavefronts - shared == pytest.approx(lines, rel=0.02)
+
+
+def test_costs_of_heat_2d_on_tensor_cores_with_a_copy_engine():
+    # A block tile of 16 x 128, its halo tile of 18 rows of 160, marches of 16 tiles.
+    kernel = built("heat2d_ftcs", "sparse", "f16")
+    shape = (256 * 2, 128 * 20)
+    costs, counts = kernel.costs(shape), kernel.counts(shape)
+    assert costs.blocks == 40
+    # 320 bytes from the middle of a sector on; the last box of a row ends 23 elements earlier, and
+    # 256 + 2 rows are read.
+    row = 19 * 11 + 10
+    reads, tables = (256 + 2 * 16) * 2 * row, 40 * 26
+    assert counts.global_load_bytes == pytest.approx(
+        32 * (reads + 4 * tables) / math.prod(shape), rel=1e-3
+    )
+    assert costs.l2_bytes == pytest.approx(32 * (reads + tables) / math.prod(shape) + 2)
+    # Three halo tiles but one are on their way, and results.
+    assert costs.bytes_in_flight == 3 * 16 * 128 * 2 / 4
+    # A box of 5760 bytes, four of 1024; a group has 8 loads and 4 stores without conflicts.
+    tile = 45 + 4 * 8 + 16 * (8 + 4)
+    assert counts.shared_wavefronts == pytest.approx(tile / (16 * 128))
+    # Only tables pass through the first level as global accesses.
+    assert costs.l1_wavefronts - counts.shared_wavefronts == pytest.approx(
+        4 * 9 / (16 * 16 * 128), rel=0.02
+    )
 
 
 def test_costs_of_heat_2d_on_plain_threads():
@@ -259,7 +284,7 @@ def test_tables_that_are_read_again():
 
 
 def test_one_halo_tile_is_not_copied_while_it_is_multiplied():
-    kernel = built("heat2d_ftcs", "sparse", "f16")
+    kernel = built("heat2d_ftcs", "sparse", "f16", "sim:sm_80")
     layout = replace(kernel.kernel.layout, stages=1)
     one, two = (
         kernel.costs((512, 2560), layout=x, registers=64) for x in (layout, kernel.kernel.layout)
@@ -275,7 +300,7 @@ def test_residency_of_known_registers():
     assert blocks == [8, 4, 2, 1]
     assert costs((320, 640), registers=64).resident_warps == 32
     # 56 576 bytes of shared memory leave room for four blocks, whatever the registers.
-    costs = built("heat2d_ftcs", "sparse", "f16").costs
+    costs = built("heat2d_ftcs", "sparse", "f16", "sim:sm_80").costs
     assert [costs((512, 2560), registers=n).resident_blocks for n in (32, 255)] == [4, 2]
 
 

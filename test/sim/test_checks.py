@@ -303,6 +303,7 @@ def test_mbarriers_and_bulk_copies():
     setp.ne.u32 %p0, %r0, 0;
     @%p0 bra READY;
     mbarrier.init.shared.b64 [buffer+256], 1;
+    fence.mbarrier_init.release.cluster;
     READY: bar.sync 0;
     @%p0 bra WAIT;
     mbarrier.arrive.expect_tx.shared.b64 %d5, [buffer+256], {size};
@@ -324,6 +325,9 @@ def test_mbarriers_and_bulk_copies():
     fault(body.format(size=512, wait=wait.format(0)), "deadlock", threads=64, shared=272)
     # Copies take no time here, so that the parity of the phase after it is waited for in vain.
     fault(body.format(size=256, wait=wait.format(1)), "deadlock", threads=64, shared=272)
+    without = body.replace("fence.mbarrier_init.release.cluster;", "")
+    without = without.format(size=256, wait=wait.format(0))
+    fault(without, "missing proxy fence", threads=64, shared=272)
 
 
 def test_endless_loops_and_traps():

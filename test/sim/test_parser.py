@@ -143,7 +143,15 @@ def test_operands(text, value):
         ("add.u32 %r5, %r0, 1.5;", "expected a literal of type .u32"),
         ("setp.ltu.u32 %p0, %r0, 1;", "unsupported comparison .ltu"),
         ("wgmma.fence.sync.aligned;", "unsupported instruction wgmma.fence"),
-        ("cp.async.bulk.tensor.2d.shared::cluster.global.tile [%r0], [%d0];", "unsupported"),
+        (
+            "cp.async.bulk.tensor.2d.shared::cluster.global.im2col [%r0], [%d0];",
+            "expected .mbarrier::complete_tx::bytes",
+        ),
+        (
+            "cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4"
+            ".mbarrier::complete_tx::bytes [%r0], [%d0, {0, 0}], [%r1];",
+            "unsupported modifier .tile::gather4",
+        ),
         ("cp.async.cg.shared.global [%r5], [%d0], 8;", "copy size"),
         ("ld.param.u32 %r5, [p0+8];", "inside of parameter p0"),
         ("ld.param.u32 %r5, [nothing];", "undeclared parameter nothing"),

@@ -4,8 +4,9 @@
     %r = "nm.sparse_patch_matmul"(%t) {...}
 
 becomes `gpu.launch_func @kernels::@heat_kernel0 ...` on views of the buffers, and the kernel a
-`gpu.func` of the module's `gpu.module`: asynchronous copies of halo tiles into shared memory,
-sparse matrix instructions on values gathered by offset tables, coalesced rows of results.
+`gpu.func` of the module's `gpu.module`: asynchronous copies of halo tiles into shared memory, on
+sm_90 and later by the copy engine, sparse matrix instructions on values gathered by offset tables,
+coalesced rows or boxes of results.
 `nm.patch_matmul` gives the same kernel with dense matrix instructions.
 """
 
@@ -35,6 +36,7 @@ from twofour.mlir_support import error_at
 from twofour.options import Chip
 from twofour.passes import ModulePass
 from twofour.runtime.dtypes import ELEMENT_TYPES
+from twofour.sim import chips
 from twofour.targets.gpu.kernel_abi import kernel_module, launch
 from twofour.targets.gpu.matrix_ops import MatrixOps, operands_of
 from twofour.targets.gpu.stream_kernel import StreamKernel, build_stream_kernel
@@ -143,7 +145,8 @@ class ConvertNmToGpuPass(ModulePass):
                 )
             else:
                 size = ELEMENT_TYPES[storage].itemsize
-                layout = lay_out_block(operator, fragment, size, reach, tile=self.block, **choices)
+                choices |= {"tile": self.block, "bulk": chips.find(self.chip).copy_engine}
+                layout = lay_out_block(operator, fragment, size, reach, **choices)
                 kernel = TensorKernel(name, layout, ops, storage, reach[0], constant, scale)
                 build_tensor_kernel(kernel)
         inputs = [SweepInput(op.operands[0], offsets, tuple(range(domain.rank)))]

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 
 from twofour.cost.costs import Costs, Mma
 from twofour.cost.counts import (
+    LINE,
     SECTOR,
     Counts,
     ceil_div,
@@ -25,8 +26,8 @@ from twofour.cost.counts import (
     sectors,
     spans,
 )
-from twofour.cost.tile_parts import BlockTile, Operand
-from twofour.layout.block import COPY_BYTES, BlockLayout
+from twofour.cost.tile_parts import BULK_LEAD_START, BlockTile, Operand
+from twofour.layout.block_layout import COPY_BYTES, BlockLayout
 from twofour.layout.fragments import TILES
 from twofour.runtime.launching import block_count
 from twofour.sim.chips import Chip
@@ -62,8 +63,11 @@ class _Launch:
 
     def instructions(self) -> float:
         tile = self.tile
+        march = tile.warps * (self.blocks * tile.start() + self.tiles * tile.march())
+        if self.layout.bulk:
+            return march + self.tiles * tile.lead() + self.blocks * BULK_LEAD_START
         return (
-            tile.warps * (self.blocks * tile.start() + self.tiles * tile.march())
+            march
             + self.copied_rows * tile.copy_row()
             + self.written_rows * self.across * tile.write_row()
         )
@@ -75,16 +79,23 @@ class _Launch:
 
     def shared_wavefronts(self) -> int:
         tile, layout = self.tile, self.layout
+        product = self.tiles * tile.warps * tile.product_wavefronts()
+        if layout.bulk:
+            boxes = (layout.input_box, *[layout.output_box] * layout.output_boxes)
+            sizes = (math.prod(box) * layout.itemsize for box in boxes)
+            return product + self.tiles * sum(ceil_div(size, LINE) for size in sizes)
         copied = tile.row_accesses(layout.row, layout.skipped)
         written = tile.row_accesses(layout.tile[-1], 0)
         return (
             self.copied_rows * _quarters(copied)
-            + self.tiles * tile.warps * tile.product_wavefronts()
+            + product
             + self.written_rows * self.across * _quarters(written)
         )
 
     def copied_sectors(self) -> int:
         """Sectors of the halo tiles."""
+        if self.layout.bulk:
+            return self.read_rows * self._box_row_sectors()
         whole, last = self._read_elements()
         return self.read_rows * (
             (self.across - 1) * self._row_sectors(whole) + self._row_sectors(last)
@@ -115,10 +126,13 @@ class _Launch:
     def global_lines(self) -> float:
         """Cache lines of every access, of 16 bytes a lane at least one for each quarter warp."""
         tile, layout = self.tile, self.layout
-        copied = tile.row_accesses(layout.row, layout.skipped)
-        written = tile.row_accesses(layout.tile[-1], 0)
         tables = self.blocks * (tile.staged_rows + tile.resident * tile.table_lines())
         tables += self.tiles * tile.table_rounds * tile.table_lines()
+        if layout.bulk:
+            # The copy engine goes past the first-level cache.
+            return tables * tile.warps
+        copied = tile.row_accesses(layout.row, layout.skipped)
+        written = tile.row_accesses(layout.tile[-1], 0)
         return (
             self.read_rows * self.across * _lines(copied)
             + self.written_rows * self.across * _lines(written)
@@ -132,6 +146,16 @@ class _Launch:
         if layout.folded:
             return whole, whole
         return whole, min(whole, layout.lead + self.last + max(layout.reach_hi[-1], 0))
+
+    def _box_row_sectors(self) -> int:
+        """Sectors of a row of all boxes across; those at its end are cut off."""
+        layout = self.layout
+        size, width = layout.itemsize, layout.input_box[-1]
+        end = layout.lead + (self.across - 1) * layout.tile[-1] + self.last + layout.reach_hi[-1]
+        whole = max(0, (end - width) // layout.tile[-1] + 1)
+        cut = (end - number * layout.tile[-1] for number in range(whole, self.across))
+        found = whole * sectors(layout.skipped * size, width * size)
+        return found + sum(sectors(layout.skipped * size, left * size) for left in cut)
 
     def _row_sectors(self, elements: int) -> int:
         tile, layout = self.tile, self.layout

@@ -12,11 +12,11 @@ import numpy as np
 
 from twofour.cost.counts import LANES, LINE, SECTOR, ceil_div, sectors
 from twofour.layout.banks import WORD, wavefronts
-from twofour.layout.block import COPY_BYTES, MAX_BATCH, MAX_RESIDENT, BlockLayout
+from twofour.layout.block_layout import COPY_BYTES, MAX_RESIDENT, BlockLayout
 
 # PTX instructions of a warp. START: who it is, where its block lies, what does not change along the
 # march, with START_OFFSET for each offset of an input. TILE: of the march, its waits and barriers.
-START, START_OFFSET, TILE = 140, 3, 34
+START, START_OFFSET, TILE = 140, 3, 36
 # A row to copy: the loop, its bounds and address; more for each coordinate that a table gives, and
 # for a segment of a folded axis. A chunk: address, whether it lies inside, the copy; the last one,
 # which only some lanes copy, is branched around; around the first one of several there are two
@@ -25,18 +25,19 @@ COPY_ROW, COPY_COORDINATE, COPY_SEGMENT = 8, 6, 7
 COPY_CHUNK, COPY_SEGMENT_CHUNK, COPY_FIRST, COPY_LAST = 7, 11, 8, 2
 # The same of a row to write: a chunk is compared, read, and written.
 WRITE_ROW, WRITE_COORDINATE, WRITE_SEGMENT, WRITE_CHUNK, WRITE_LAST = 16, 3, 10, 11, 2
-# Loops over groups: what one round costs beside its body, and the largest body that all rounds are
-# written out for. An input's address has two instructions for every row of groups, and one for
-# every group where those are not written out.
-LOOP, UNROLLED = 4, 200
-ROW_ADDRESS, GROUP_ADDRESS = 2, 1
-# Tables that are read step by step: the loop, and from an offset in the table to the address for
-# one group, more for others in the same step, and where the groups are in several rounds.
-STEP, STEP_OFFSET, STEP_BATCH, STEP_ROUNDS = 4, 3, 3, 4
+# With the copy engine: of the march; of the warp whose first lane starts the copies of a tile, and
+# of the first ones; of a box of results.
+BULK_TILE, BULK_LEAD, BULK_LEAD_START, BULK_BOX = 18, 17, 30, 1
+# Groups that are multiplied together: what a round of a loop over them costs beside its body. An
+# input and a row of results have one address for all of them.
+ROUND, LOOP, ADDRESS = 4, 10, 1
+# Tables that are read step by step: the loop, and from an offset in the table to an address.
+STEP, STEP_OFFSET = 5, 1
 
 # Registers of a thread, beside A and the sums: of the march, more where an axis is folded and where
-# numbers take two each; of an element of B, for its offset and its addresses.
-MARCH_REGISTERS, FOLDED_REGISTERS, DOUBLE_REGISTERS, OFFSET_REGISTERS = 72, 22, 20, 3
+# numbers take two each; with the copy engine; of an element of B and its address, by and large.
+MARCH_REGISTERS, FOLDED_REGISTERS, DOUBLE_REGISTERS = 78, 22, 20
+BULK_REGISTERS, INPUT_REGISTERS = 24, 1.5
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class BlockTile:
         self.a_registers = registers = self.a_bytes // WORD + fragment.sparse
         offsets = layout.steps * self.b
         self.resident = len(self.used) * registers + offsets <= MAX_RESIDENT
-        self.batch = 1 if self.resident else math.gcd(layout.groups[-1], MAX_BATCH)
+        self.batch = layout.batch(self.resident)
         if not self.resident:
             # A loop over the steps does not know which parts of A are zero.
             self.used = [(b, s) for s in range(layout.steps) for b in range(layout.row_blocks)]
@@ -131,6 +132,10 @@ class BlockTile:
         offsets = self.layout.steps * self.b if self.resident else self.b
         return START + START_OFFSET * offsets + (self.table_loads() if self.resident else 0)
 
+    def lead(self) -> float:
+        """Instructions of the warp that starts the copies of a block tile, beside its march."""
+        return BULK_LEAD + BULK_BOX * self.layout.output_boxes
+
     def copy_row(self) -> float:
         """Instructions of a warp for a row of a halo tile."""
         layout = self.layout
@@ -160,47 +165,42 @@ class BlockTile:
 
     def march(self) -> float:
         """Instructions of a warp for a block tile, those for its rows aside."""
-        return TILE + (self._from_registers() if self.resident else self._step_by_step())
+        tile = BULK_TILE if self.layout.bulk else TILE
+        *outer, last = self.layout.groups
+        rounds, loops = 1, 0
+        for count in (*outer, last // self.batch):
+            rounds *= count
+            loops += rounds * (count > 1)
+        multiply = self._from_registers() if self.resident else self._step_by_step()
+        return tile + rounds * (ROUND + multiply) + loops * LOOP
 
     def _from_registers(self) -> float:
-        rounds, rows = self.layout.groups[-1], math.prod(self.layout.groups[:-1])
-        body = sum(self._group()[: 1 if self._is_unrolled() else 2])
-        return rows * (self._elements * ROW_ADDRESS + rounds * body)
-
-    @property
-    def _elements(self) -> int:
-        """Elements of B that a lane loads for a group whose A is in registers."""
-        return len({step for _, step in self.used}) * self.b
-
-    def _group(self) -> tuple[float, float]:
-        """What a group takes, and what its round of a loop takes beside that."""
-        operand, elements = self.operand, self._elements
-        loads = elements * (1 + operand.conversions)
-        work = loads + len(self.used) * operand.products + self._stage()
-        return work, 1 + elements * GROUP_ADDRESS + self.staged_rows + LOOP
-
-    def _is_unrolled(self) -> bool:
-        """Whether all rounds of the loop over the last axis are written out."""
-        return self.resident and self.layout.groups[-1] * sum(self._group()) <= UNROLLED
+        """Multiply a batch of groups whose A is in registers."""
+        operand = self.operand
+        elements = len({step for _, step in self.used}) * self.b
+        work = elements * (1 + operand.conversions) + len(self.used) * operand.products
+        addresses = elements + self.staged_rows
+        return addresses * ADDRESS + self.batch * (work + self._stage())
 
     def _step_by_step(self) -> float:
         layout, operand, batch = self.layout, self.operand, self.batch
-        rounds = layout.groups[-1] // batch
-        address = STEP_OFFSET + (batch > 1) * STEP_BATCH + (rounds > 1) * STEP_ROUNDS
         step = (
             STEP
             + self.table_loads() / layout.steps
-            + self.b * address
+            + self.b * (STEP_OFFSET + ADDRESS)
             + batch * self.b * (1 + operand.conversions)
             + batch * layout.row_blocks * operand.products
         )
         sums = batch * layout.row_blocks * self.c
-        around = sums + batch * self._stage() + self.staged_rows + LOOP
-        return self.groups / batch * (layout.steps * step + around)
+        return layout.steps * step + sums + batch * self._stage() + self.staged_rows * ADDRESS
 
     def _stage(self) -> float:
         """Leave the sums of a group in the staging tile, their addresses aside."""
         stored = self.layout.row_blocks * self.c
+        if self.layout.stores_matrices:
+            # Two sums become a word at a time; an instruction stores four words, or two.
+            words = 2 * self.layout.row_blocks
+            return words + stored * self.scaled + words / (4 if self.batch > 1 else 2)
         return stored * (1 + (self.layout.itemsize == 2) + self.scaled)
 
     @property
@@ -219,17 +219,15 @@ class BlockTile:
     def registers(self) -> int:
         """Registers of a thread, estimated."""
         layout, words = self.layout, 2 if self.operand.kind == "f64" else 1
-        rounds = layout.groups[-1] if self._is_unrolled() else self.batch
         blocks, steps = len(self.used), layout.steps
         if not self.resident:
             blocks, steps = layout.row_blocks, 1
-        return (
-            MARCH_REGISTERS
-            + layout.folded * FOLDED_REGISTERS
-            + (words - 1) * DOUBLE_REGISTERS
+        march = MARCH_REGISTERS + layout.folded * FOLDED_REGISTERS + (words - 1) * DOUBLE_REGISTERS
+        return math.ceil(
+            (BULK_REGISTERS if layout.bulk else march)
             + blocks * self.a_registers
-            + steps * self.b * OFFSET_REGISTERS
-            + rounds * layout.row_blocks * self.c * words
+            + steps * self.b * INPUT_REGISTERS
+            + self.batch * layout.row_blocks * self.c * words
         )
 
     def row_accesses(self, elements: int, skipped: int) -> list[tuple[int, int]]:
@@ -247,5 +245,4 @@ class BlockTile:
         layout = self.layout
         loads = wavefronts(layout.load_accesses(), layout.itemsize).reshape(layout.steps, -1)
         loads = loads[sorted({step for _, step in self.used})].sum()
-        stores = wavefronts(layout.store_accesses(), layout.itemsize).sum()
-        return self.groups * int(loads + stores)
+        return self.groups * int(loads + layout.store_wavefronts())

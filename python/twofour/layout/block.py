@@ -1,183 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How a thread block computes a patch operator: its tile, shared memory, and who computes what.
+"""The search for a block layout: the tile of a thread block, then the places in shared memory.
 
-A block advances along the slowest axis, one block tile after another. The halo tile of each lies in
-shared memory, row by row; a warp multiplies A with eight tiles at a time (a group) and leaves the
-outputs in a staging tile, which is then written row by row.
+The largest tile that fits is taken, then rows are spaced out, columns ordered and results placed so
+that the fewest accesses to shared memory meet in a bank.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 
 from twofour.errors import TwofourError, Unsuitable
-from twofour.layout.banks import BANKS, WORD, compatible, wavefronts
+from twofour.layout.banks import BANKS, WORD, compatible
+from twofour.layout.block_layout import (
+    BARRIER_BYTES,
+    BOX_BYTES,
+    COPY_BYTES,
+    SECTOR,
+    BlockLayout,
+    Extents,
+    halo_rows,
+)
 from twofour.layout.column_order import order_columns
 from twofour.layout.fragments import LANES, TILES, Fragment
 from twofour.layout.patch import PatchOperator
+from twofour.tensor_map import MAX_BOX, MAX_RANK
 
-Extents = tuple[int, ...]
-
-COPY_BYTES = 16  # one asynchronous copy
-SECTOR = 32  # bytes; rows start on sectors, so that stores fill them
 MAX_ROW_BYTES = 1024
 MAX_ROWS = 16  # per axis
+MAX_BOXES = 8  # that a staging tile is written in
 PREFERRED_SHARED = 80 * 1024  # leaves room for two blocks on a multiprocessor
 MAX_SHARED = 99 * 1024  # what every chip from sm_80 on can give to a block
+MAX_BULK_SHARED = 113 * 1024  # leaves room for two blocks on chips with a copy engine
 MAX_SECTOR_WASTE = 1.12  # bytes in the sectors of a halo tile over bytes in the halo tile
 # A block computes as many tiles as keep its tables below this share of what it loads.
 TABLE_SHARE = 0.02
 MIN_MARCH, MAX_MARCH = 4, 16
 MAX_WARPS = 4
-# 32-bit registers that A, metadata and offsets may occupy for the whole kernel.
-MAX_RESIDENT = 64
-# Groups whose sums are kept while A and the offsets of a step are read from tables.
-MAX_BATCH = 4
-
-
-@dataclass(frozen=True, eq=False)
-class BlockLayout:
-    """The work of one thread block; extents and offsets are in elements, slowest axis first.
-
-    Attributes:
-        operator: columns in the order of the fragments, both sides padded with zeros to whole
-            fragments; rows from `outputs` on are padding. Of rank 2 at least: operators of rank 1
-            become `folded` ones, whose axis 0 counts segments of a row.
-        outputs: rows of A that are outputs.
-        fragment: the instruction.
-        reach_lo, reach_hi: how far the patch reaches, per axis.
-        tile: outputs of the block per axis, without its march along axis 0.
-        group: tiles of one instruction per axis; the product is 8.
-        warps: warps per axis.
-        lead: elements before the tile's first output in a shared row; whole copies.
-        row: elements of a shared row that are loaded.
-        input_strides, output_strides: of the halo tile and of the staging tile.
-        stages: halo tiles in shared memory: 2 to load one while computing another.
-        march: block tiles along axis 0.
-        folded: whether axis 0 counts segments of the only axis there is.
-    """
-
-    operator: PatchOperator
-    outputs: int
-    fragment: Fragment
-    itemsize: int
-    reach_lo: Extents
-    reach_hi: Extents
-    tile: Extents
-    group: Extents
-    warps: Extents
-    lead: int
-    row: int
-    input_strides: Extents
-    output_strides: Extents
-    stages: int
-    march: int
-    folded: bool
-
-    @property
-    def threads(self) -> int:
-        """Threads of the block."""
-        return LANES * math.prod(self.warps)
-
-    @property
-    def steps(self) -> int:
-        """Instructions along the columns of A."""
-        return self.operator.matrix.shape[1] // self.fragment.k
-
-    @property
-    def row_blocks(self) -> int:
-        """Instructions along the rows of A."""
-        return self.operator.matrix.shape[0] // self.fragment.m
-
-    @property
-    def groups(self) -> Extents:
-        """Groups that one warp computes, per axis."""
-        return tuple(
-            extent // (tile * group * warps)
-            for extent, tile, group, warps in zip(
-                self.tile, self.operator.tile, self.group, self.warps, strict=True
-            )
-        )
-
-    @property
-    def halo_rows(self) -> Extents:
-        """Rows of the halo tile per axis, all but the last."""
-        return halo_rows(self.tile, self.reach_lo, self.reach_hi)
-
-    @property
-    def skipped(self) -> int:
-        """Elements between the start of a sector in memory and the start of a shared row."""
-        return -self.lead % (SECTOR // self.itemsize)
-
-    @property
-    def input_elements(self) -> int:
-        """Elements of one halo tile in shared memory."""
-        return self.halo_rows[0] * self.input_strides[0]
-
-    @property
-    def output_elements(self) -> int:
-        """Elements of the staging tile."""
-        return self.tile[0] * self.output_strides[0]
-
-    @property
-    def shared_bytes(self) -> int:
-        """Shared memory of the block."""
-        return (self.stages * self.input_elements + self.output_elements) * self.itemsize
-
-    def block(self, row_block: int, step: int) -> np.ndarray:
-        """The part of A that one instruction multiplies, float64 (m, k)."""
-        m, k = self.fragment.m, self.fragment.k
-        rows = slice(row_block * m, (row_block + 1) * m)
-        return self.operator.matrix[rows, step * k : (step + 1) * k]
-
-    def used_blocks(self) -> list[tuple[int, int]]:
-        """(row block, step) of the instructions whose part of A is not all zero."""
-        return [
-            (row_block, step)
-            for row_block in range(self.row_blocks)
-            for step in range(self.steps)
-            if self.block(row_block, step).any()
-        ]
-
-    def tile_offsets(self, strides: Extents) -> np.ndarray:
-        """Where the eight tiles of a group begin, int (8,)."""
-        places = np.indices(self.group).reshape(len(self.group), -1).T
-        return places @ (np.array(self.operator.tile) * np.array(strides))
-
-    def input_offsets(self) -> np.ndarray:
-        """Where a tile finds the inputs of its columns in the halo tile, int (K,)."""
-        first = np.array([*self.reach_lo[:-1], self.lead])
-        return (self.operator.input_offsets + first) @ np.array(self.input_strides)
-
-    def output_offsets(self) -> np.ndarray:
-        """Where a tile leaves its outputs in the staging tile, int (outputs,)."""
-        return self.operator.output_offsets[: self.outputs] @ np.array(self.output_strides)
-
-    def load_accesses(self) -> np.ndarray:
-        """Elements that the lanes read by each load of B of one group, int (loads, 32)."""
-        columns = self.input_offsets().reshape(-1, self.fragment.k)
-        tiles = self.tile_offsets(self.input_strides)[np.arange(LANES) // 4]
-        places = columns[:, self.fragment.b_row] + tiles[None, :, None]  # steps, lanes, elements
-        return places.transpose(0, 2, 1).reshape(-1, LANES)
-
-    def store_accesses(self) -> np.ndarray:
-        """Elements that the lanes write by each store of C of one group, int (stores, 32)."""
-        fragment, offsets = self.fragment, self.output_offsets()
-        rows = np.arange(-(-self.outputs // fragment.m)) * fragment.m
-        # Padding rows are not stored; the last output stands in for them.
-        row = np.minimum(rows[:, None, None] + fragment.c_row[None], self.outputs - 1)
-        places = offsets[row] + self.tile_offsets(self.output_strides)[fragment.c_tile][None]
-        return places.transpose(0, 2, 1).reshape(-1, LANES)
-
-
-def halo_rows(tile: Extents, reach_lo: Extents, reach_hi: Extents) -> Extents:
-    """Rows of a halo tile per axis, all axes but the last."""
-    axes = zip(tile[:-1], reach_lo[:-1], reach_hi[:-1], strict=True)
-    return tuple(extent + lo + hi for extent, lo, hi in axes)
 
 
 def fold(operator: PatchOperator) -> PatchOperator:
@@ -198,6 +60,7 @@ def lay_out_block(
     tile: Extents | None = None,
     stages: int | None = None,
     march: int | None = None,
+    bulk: bool = False,
 ) -> BlockLayout:
     """The block layout of an operator: the largest tile that fits, then the fewest conflicts.
 
@@ -208,8 +71,10 @@ def lay_out_block(
         reach: (lo, hi) of the stencil: minus the smallest and the largest offset per axis.
         tile: outputs of a block per axis, of rank 1 also segments and the outputs of each; searched
             when it is not given.
-        stages: halo tiles in shared memory; 2 where they fit when it is not given.
+        stages: halo tiles in shared memory; 2 where they fit when it is not given, 3 with `bulk`.
         march: block tiles along axis 0; chosen when it is not given.
+        bulk: whether there is a copy engine. It moves tiles that fit into its boxes, and not the
+            overlapping segments of a folded axis.
 
     Raises:
         Unsuitable: no block fits into shared memory.
@@ -225,7 +90,17 @@ def lay_out_block(
         _check_tile(operator.tile, tile, itemsize)
     outputs = len(operator.matrix)
     operator = _padded(operator, fragment)
-    tile, stages = _choose_tile(operator, itemsize, reach_lo, reach_hi, tile, stages)
+    chosen = None
+    if bulk and not folded and len(operator.tile) <= MAX_RANK:
+        chosen = _choose_tile(operator, itemsize, reach_lo, reach_hi, tile, stages, True)
+    bulk = chosen is not None
+    chosen = chosen or _choose_tile(operator, itemsize, reach_lo, reach_hi, tile, stages)
+    if chosen is None:
+        raise Unsuitable(
+            f"expected a halo tile of at most {MAX_SHARED} bytes of shared memory, got more for a "
+            f"reach of {list(reach_lo)} and {list(reach_hi)}"
+        )
+    tile, stages = chosen
     copy = COPY_BYTES // itemsize
     lead = -(-reach_lo[-1] // copy) * copy
     row = lead + tile[-1] + -(-reach_hi[-1] // copy) * copy
@@ -246,10 +121,17 @@ def lay_out_block(
         stages=stages,
         march=march or 1,
         folded=folded,
+        bulk=bulk,
+        output_width=tile[-1],
     )
     for choose in (_spread_tiles, _order_columns, _space_staging):
         layout = choose(layout)
     return layout if march is not None else _choose_march(layout)
+
+
+def _most_shared(bulk: bool) -> int:
+    """Bytes of shared memory that a block may have."""
+    return MAX_BULK_SHARED if bulk else MAX_SHARED
 
 
 def _spread_tiles(layout: BlockLayout) -> BlockLayout:
@@ -257,9 +139,11 @@ def _spread_tiles(layout: BlockLayout) -> BlockLayout:
     patch, tile = layout.operator.tile, layout.tile
     best = None
     for group in _groups(patch, tile):
-        for strides in _padded_strides(layout.halo_rows, layout.row, layout.itemsize):
+        for strides in _padded_strides(layout.halo_rows, layout.row, layout.itemsize, layout.bulk):
             candidate = replace(layout, group=group, input_strides=strides)
-            if candidate.shared_bytes > MAX_SHARED:
+            if candidate.shared_bytes > _most_shared(layout.bulk):
+                continue
+            if layout.bulk and max(candidate.input_box) > MAX_BOX:
                 continue
             score = _sharing(candidate)
             if best is None or score > best[0]:
@@ -285,14 +169,33 @@ def _order_columns(layout: BlockLayout) -> BlockLayout:
 def _space_staging(layout: BlockLayout) -> BlockLayout:
     """Choose the strides of the staging tile with the fewest conflicts."""
     tile = layout.tile
-    candidates = (
-        replace(layout, output_strides=strides)
-        for strides in _padded_strides(tile[:-1], tile[-1], layout.itemsize)
-    )
+    if layout.bulk:
+        candidates = (
+            replace(layout, output_width=width, output_strides=_strides(tile[:-1], width))
+            for width in _output_widths(layout)
+        )
+    else:
+        candidates = (
+            replace(layout, output_strides=strides)
+            for strides in _padded_strides(tile[:-1], tile[-1], layout.itemsize)
+        )
     return min(
-        (c for c in candidates if c.shared_bytes <= MAX_SHARED),
-        key=lambda c: wavefronts(c.store_accesses(), c.itemsize).sum(),
+        (c for c in candidates if c.shared_bytes <= _most_shared(layout.bulk)),
+        key=lambda c: c.store_wavefronts(),
     )
+
+
+def _output_widths(layout: BlockLayout) -> list[int]:
+    """Widths of the boxes that a staging tile is made of, the widest first.
+
+    A box holds whole tiles of the operator, and a group whole boxes.
+    """
+    patch, width = layout.operator.tile[-1], layout.tile[-1]
+    group = layout.group[-1] * patch
+    sector = SECTOR // layout.itemsize
+    parts = [patch << n for n in range(12) if group % (patch << n) == 0]
+    fits = [n for n in parts if n % sector == 0 and width // n <= MAX_BOXES and n < width]
+    return [width, *reversed(fits)]
 
 
 def _choose_march(layout: BlockLayout) -> BlockLayout:
@@ -347,33 +250,36 @@ def _choose_tile(
     reach_hi: Extents,
     tile: Extents | None,
     stages: int | None,
-) -> tuple[Extents, int]:
-    """The block tile with the least halo, and its stages; raises Unsuitable where nothing fits."""
+    bulk: bool = False,
+) -> tuple[Extents, int] | None:
+    """The block tile with the least halo, and its stages; None where nothing fits."""
     candidates = [tile] if tile is not None else _tiles(operator.tile, itemsize)
     best = None
+    most = 3 if bulk else 2
     for extents in candidates:
         if not _groups(operator.tile, extents):
             continue
-        for count in (stages,) if stages is not None else (2, 1):
+        if bulk and max(_halo_box(extents, itemsize, reach_lo, reach_hi)) > MAX_BOX:
+            continue
+        for count in (stages,) if stages is not None else range(most, 0, -1):
             loaded, waste, used = _bytes(extents, itemsize, reach_lo, reach_hi, count)
-            if used > MAX_SHARED:
+            if bulk:
+                # A second staging tile, barriers, and what may lie between the tiles.
+                used += math.prod(extents) * itemsize + count * BARRIER_BYTES
+                used += (count + 2) * (BOX_BYTES - COPY_BYTES)
+            if used > _most_shared(bulk):
                 continue
             volume = math.prod(extents)
             key = (
-                used > PREFERRED_SHARED,
+                used > PREFERRED_SHARED and not bulk,
                 waste > MAX_SECTOR_WASTE,
-                count == 1,
+                most - count,
                 round(loaded / (volume * itemsize), 2),
                 -volume,
             )
             if best is None or key < best[0]:
                 best = (key, (extents, count))
-    if best is None:
-        raise Unsuitable(
-            f"expected a halo tile of at most {MAX_SHARED} bytes of shared memory, got more for a "
-            f"reach of {list(reach_lo)} and {list(reach_hi)}"
-        )
-    return best[1]
+    return best and best[1]
 
 
 def _tiles(patch: Extents, itemsize: int) -> list[Extents]:
@@ -389,13 +295,19 @@ def _tiles(patch: Extents, itemsize: int) -> list[Extents]:
     return list(product(*rows, widths))
 
 
+def _halo_box(tile, itemsize, reach_lo, reach_hi) -> Extents:
+    """The extents of a halo tile whose rows are whole copies."""
+    copy = COPY_BYTES // itemsize
+    lo, hi = (-(-side[-1] // copy) * copy for side in (reach_lo, reach_hi))
+    return (*halo_rows(tile, reach_lo, reach_hi), lo + tile[-1] + hi)
+
+
 def _bytes(tile, itemsize, reach_lo, reach_hi, stages) -> tuple[int, float, int]:
     """Bytes loaded for a tile in whole sectors, their waste, and the shared memory it takes."""
-    rows = math.prod(halo_rows(tile, reach_lo, reach_hi))
-    sector, copy = SECTOR // itemsize, COPY_BYTES // itemsize
+    *rows, row = _halo_box(tile, itemsize, reach_lo, reach_hi)
+    rows, sector = math.prod(rows), SECTOR // itemsize
     lo, hi = reach_lo[-1], reach_hi[-1]
     sectors = -(-lo // sector) + tile[-1] // sector + -(-hi // sector)
-    row = tile[-1] + (-(-lo // copy) + -(-hi // copy)) * copy
     waste = sectors * SECTOR / ((lo + tile[-1] + hi) * itemsize)
     return rows * sectors * SECTOR, waste, (stages * rows * row + math.prod(tile)) * itemsize
 
@@ -422,11 +334,13 @@ def _warps(patch: Extents, tile: Extents, group: Extents) -> Extents:
     return tuple(warps)
 
 
-def _padded_strides(rows: Extents, row: int, itemsize: int) -> list[Extents]:
+def _padded_strides(
+    rows: Extents, row: int, itemsize: int, only_rows: bool = False
+) -> list[Extents]:
     """Strides with rows and planes spaced out by whole copies, the least space first."""
     copy = COPY_BYTES // itemsize
     spaces = [n * copy for n in range(BANKS * WORD // COPY_BYTES)]
-    pads = product(spaces, repeat=min(2, len(rows)))
+    pads = product(spaces, repeat=1 if only_rows else min(2, len(rows)))
     return [_strides(rows, row, *pad) for pad in pads]
 
 

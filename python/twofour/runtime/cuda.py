@@ -6,11 +6,15 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from types import ModuleType
 
+import numpy as np
+
 from twofour.errors import TwofourError
+from twofour.runtime import cuda_tensor_map
 from twofour.runtime.bundle import Bundle
 from twofour.runtime.device import DeviceKernel, check_chip
 from twofour.runtime.launching import LaunchShape
 from twofour.runtime.manifest import KernelSpec
+from twofour.tensor_map import TensorMap
 
 # Dynamic shared memory that kernels may have without asking for more.
 PLAIN_SHARED_BYTES = 48 * 1024
@@ -72,6 +76,9 @@ class CudaDevice:
     def address(self, array) -> int:
         return array.data.ptr
 
+    def encoded(self, tensor: TensorMap) -> bytes:
+        return cuda_tensor_map.encode(tensor)
+
     def synchronize(self) -> None:
         self._cuda.get_current_stream().synchronize()
 
@@ -126,7 +133,19 @@ class CudaDevice:
         return function
 
     def launch(self, code, shape: LaunchShape, parameters: Sequence) -> None:
-        code((shape.blocks, 1, 1), (shape.threads, 1, 1), parameters, shape.shared_bytes)
+        grid, block = (shape.blocks, 1, 1), (shape.threads, 1, 1)
+        if not any(isinstance(parameter, bytes) for parameter in parameters):
+            code(grid, block, parameters, shape.shared_bytes)
+            return
+        # CuPy passes numbers and pointers only; the driver takes the address of each parameter.
+        values = [
+            np.frombuffer(x, np.uint8) if isinstance(x, bytes) else np.asarray(x)
+            for x in parameters
+        ]
+        places = np.array([value.ctypes.data for value in values], np.uintp)
+        self._cuda.driver.launchKernel(
+            code.ptr, *grid, *block, shape.shared_bytes, self.stream, places.ctypes.data, 0
+        )
 
 
 def _import_cupy() -> ModuleType:

@@ -6,9 +6,10 @@ from typing import Protocol
 
 from twofour.errors import TwofourError
 from twofour.runtime.bundle import Bundle
-from twofour.runtime.launching import LaunchShape, launch_shape, pack_arguments
+from twofour.runtime.launching import LaunchShape, launch_shape, pack_arguments, tensor_maps
 from twofour.runtime.manifest import KernelSpec
 from twofour.runtime.memory import Memory
+from twofour.tensor_map import TensorMap
 
 
 class Device(Memory, Protocol):
@@ -16,8 +17,9 @@ class Device(Memory, Protocol):
 
     `multiprocessors` is how many it has, None where that does not matter. `load` returns the
     bundle's kernels by their names, and raises TwofourError where the device cannot run it.
-    `address` is that of an array's first element. `launch` starts a kernel that `load` gave with
-    packed parameters; on a GPU it does not wait.
+    `address` is that of an array's first element. `encoded` gives the 128 bytes of a tensor map as
+    the device reads them. `launch` starts a kernel that `load` gave with packed parameters, numbers
+    and bytes; on a GPU it does not wait.
     """
 
     multiprocessors: int | None
@@ -25,6 +27,8 @@ class Device(Memory, Protocol):
     def load(self, bundle: Bundle) -> "dict[str, DeviceKernel]": ...
 
     def address(self, array) -> int: ...
+
+    def encoded(self, tensor: TensorMap) -> bytes: ...
 
     def launch(self, code: object, shape: LaunchShape, parameters: Sequence) -> None: ...
 
@@ -50,6 +54,9 @@ class DeviceKernel:
         addresses = [address(view) for view in (*views_in, *views_out)]
         parameters = pack_arguments(self.spec, views_in, scalars, views_out, addresses, reach_below)
         shape = launch_shape(self.spec, views_out[0].shape, self.device.multiprocessors)
+        if shape is not None:
+            maps = tensor_maps(self.spec, (*views_in, *views_out), addresses)
+            parameters += map(self.device.encoded, maps)
         return BoundLaunch(self, shape, parameters, (views_in, views_out))
 
 

@@ -4,7 +4,8 @@
 Parameters are the input views, then numbers, then the output views. A view is MLIR's memref
 descriptor, flattened: address, address, offset (0), sizes, strides in elements, all 64 bits. An
 output view is the region to write, an input view the same region grown by that input's reach.
-Threads count along x only, blocks too; the first axis is the slowest of the blocks.
+Threads count along x only, blocks too; the first axis is the slowest of the blocks. Tensor maps of
+some of the views come last, 128 bytes each.
 
 `alignment` bytes of a kernel: the first element of an output view, the element of an input view
 that its first output point is aligned with (its reach below on the last axis further on), and all
@@ -19,11 +20,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from twofour.errors import TwofourError
 from twofour.runtime.dtypes import float32_to_bf16
-from twofour.runtime.manifest import KernelSpec
+from twofour.runtime.manifest import KernelSpec, MapSpec
+from twofour.tensor_map import UNIT, TensorMap
 
 # What the driver admits along x.
 MAX_BLOCKS = 2**31 - 1
+# Coordinates of the copy engine are signed numbers of 32 bits.
+MAX_COORDINATE = 2**31 - 1
 # What the start of a march costs, in steps of it.
 START_STEPS = 12
 
@@ -137,6 +142,46 @@ def pack_arguments(
         _check_alignment(spec, view, address, reach_below if is_input else 0)
         words += _descriptor(spec, view, address)
     return words
+
+
+def tensor_maps(spec: KernelSpec, views: Sequence, addresses: Sequence[int]) -> list[TensorMap]:
+    """The tensor maps of a kernel for these views, inputs first, at `addresses`.
+
+    Raises TwofourError for views that are beyond the limits of the copy engine.
+    """
+    return [_tensor_map(wanted, views[wanted.view], addresses[wanted.view]) for wanted in spec.maps]
+
+
+def _tensor_map(wanted: MapSpec, view, address: int) -> TensorMap:
+    *outer, last = view.shape
+    extents = (*outer, last + wanted.lead)
+    if max(extents) > MAX_COORDINATE:
+        raise TwofourError(
+            f"expected extents up to 2^31 - 1 for bulk tensor copies, got {list(view.shape)}"
+        )
+    itemsize = view.dtype.itemsize
+    return TensorMap(
+        address - wanted.lead * itemsize,
+        wanted.element,
+        extents[::-1],
+        _strides(outer, view.strides[:-1], -(-extents[-1] * itemsize // UNIT) * UNIT)[::-1],
+        wanted.box[::-1],
+    )
+
+
+def _strides(extents: Sequence[int], strides: Sequence[int], row: int) -> tuple[int, ...]:
+    """The strides of the outer axes of a tensor whose rows take `row` bytes, the slowest first.
+
+    That of an axis with one element is arbitrary in an array, but has to be a divisor of the next
+    slower one in a tensor map.
+    """
+    known = [stride for extent, stride in zip(extents, strides, strict=True) if extent > 1]
+    slowest = max([row, *known])
+    found = []
+    for extent, stride in zip(extents, strides, strict=True):
+        slowest = stride if extent > 1 else slowest
+        found.append(slowest)
+    return tuple(found)
 
 
 def _descriptor(spec: KernelSpec, view, address: int) -> list[np.generic]:

@@ -11,7 +11,21 @@ from twofour.runtime.dtypes import field_element_type
 from twofour.runtime.fields import FieldSpec
 from twofour.runtime.plan import Bound, Carried, Launch, Loop, Step, View
 
-FORMAT = 2
+FORMAT = 3
+
+
+@dataclass(frozen=True)
+class MapSpec:
+    """A tensor map that a kernel takes, of its view number `view`, inputs first.
+
+    The tensor begins `lead` elements before the view on the last axis; `box` has the extents of a
+    copy, slowest axis first, `element` is its type.
+    """
+
+    view: int
+    lead: int
+    box: tuple[int, ...]
+    element: str
 
 
 @dataclass(frozen=True)
@@ -23,7 +37,8 @@ class KernelSpec:
     `shared_bytes` is its dynamic shared memory; `alignment` (bytes) is asked of views as
     twofour.runtime.launching says. `resident` is set where the blocks of a launch share the first
     axis evenly, however many there are: so many are on a multiprocessor at a time, and `march` is
-    only about what suits a block. `resources` holds what ptxas reported, where it was there.
+    only about what suits a block. `maps` are the tensor maps that follow its other parameters.
+    `resources` holds what ptxas reported, where it was there.
     """
 
     name: str
@@ -37,6 +52,7 @@ class KernelSpec:
     shared_bytes: int
     alignment: int
     resident: int | None = None
+    maps: tuple[MapSpec, ...] = ()
     resources: Mapping[str, int] | None = None
 
 
@@ -103,11 +119,16 @@ def read_kernels(manifest: dict) -> dict[str, KernelSpec]:
             **{
                 key: tuple(value) if isinstance(value, list) else value
                 for key, value in entry.items()
-                if key in KernelSpec.__dataclass_fields__
+                if key in KernelSpec.__dataclass_fields__ and key != "maps"
             },
+            maps=tuple(map(_map, entry["maps"])),
         )
         for name, entry in manifest["kernels"].items()
     }
+
+
+def _map(entry: dict) -> MapSpec:
+    return MapSpec(entry["view"], entry["lead"], tuple(entry["box"]), entry["element"])
 
 
 def read_program(manifest: dict) -> LinearProgram | FieldsProgram:

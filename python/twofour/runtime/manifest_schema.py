@@ -9,6 +9,7 @@ from twofour.runtime.boundary import check_fixed, parse_boundary
 from twofour.runtime.dtypes import ELEMENT_TYPES
 from twofour.runtime.manifest import FORMAT
 from twofour.runtime.native import MAX_RANK
+from twofour.tensor_map import ITEMSIZES, MAX_BOX
 
 MAX_THREADS = 1024
 # Buffers of devices begin at multiples of 256 bytes.
@@ -116,6 +117,12 @@ def _map(inner: Check) -> Check:
 
 _EXTENTS = _list(_integer(1))
 _RESOURCES = _record(registers=_integer(0), spill_bytes=_integer(0), local_bytes=_integer(0))
+_MAP = _record(
+    view=_integer(0),
+    lead=_integer(0, MAX_BOX),
+    box=_list(_integer(1, MAX_BOX)),
+    element=_one_of(tuple(ITEMSIZES)),
+)
 _KERNEL = _record(
     rank=_integer(1, MAX_RANK),
     inputs=_integer(0),
@@ -127,6 +134,7 @@ _KERNEL = _record(
     shared_bytes=_integer(0),
     alignment=_one_of(ALIGNMENTS),
     resident=_optional(_integer(1)),
+    maps=_list(_MAP),
     resources=_optional(_RESOURCES),
 )
 _ELEMENT = _one_of((*ELEMENT_TYPES, *(s for s in SCALARS if s.startswith("i"))))
@@ -192,7 +200,12 @@ def check_manifest(manifest: object) -> None:
     _MANIFEST(manifest, "")
     kernels, program = manifest["kernels"], manifest["program"]
     for name, kernel in kernels.items():
-        _list(_integer(1), kernel["rank"])(kernel["tile"], f"kernels.{name}.tile")
+        rank = kernel["rank"]
+        _list(_integer(1), rank)(kernel["tile"], f"kernels.{name}.tile")
+        for index, tensor in enumerate(kernel["maps"]):
+            at = f"kernels.{name}.maps[{index}]"
+            _integer(0, kernel["inputs"] + kernel["outputs"] - 1)(tensor["view"], f"{at}.view")
+            _list(_integer(1), rank)(tensor["box"], f"{at}.box")
     if program["kind"] == "linear":
         _LINEAR(program, "program")
         _check_linear(program, kernels, manifest["element"])

@@ -12,6 +12,8 @@ from twofour.errors import TwofourError
 from twofour.runtime.bundle import Bundle
 from twofour.runtime.device import DeviceKernel, check_chip
 from twofour.runtime.launching import LaunchShape
+from twofour.sim.tensor_map import encode
+from twofour.tensor_map import TensorMap
 
 
 @dataclass
@@ -80,6 +82,9 @@ class SimulatedDevice:
 
     def address(self, array: np.ndarray) -> int:
         return array.__array_interface__["data"][0]
+
+    def encoded(self, tensor: TensorMap) -> bytes:
+        return encode(tensor)
 
     def load(self, bundle: Bundle) -> dict[str, DeviceKernel]:
         """Parse the bundle's PTX; raises TwofourError for what the simulator does not know."""

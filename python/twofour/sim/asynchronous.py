@@ -50,8 +50,7 @@ class Copies:
 
     def wait(self, instruction: Instruction, active: Active, allowed: int | None) -> None:
         """Complete all but the last `allowed` groups of the active lanes; None: every copy."""
-        machine, shared = self._binder.machine, self._binder.shared
-        step = machine.next_step(instruction)
+        step = self._binder.machine.next_step(instruction)
         left = []
         for copies in self._flying:
             done = active.here[copies.lanes]
@@ -64,8 +63,12 @@ class Copies:
             if not done.all():
                 left.append(copies.part(~done))
                 chosen = copies.part(done)
-            shared.write_step[chosen.granules] = step
+            self.complete(chosen, step)
         self._flying = left
+
+    def complete(self, copies: _Copies, step: int) -> None:
+        """What was copied is there from a step on."""
+        self._binder.shared.write_step[copies.granules] = step
 
 
 @decodes("asynchronous", "cp")

@@ -11,7 +11,7 @@ class Chip:
     """One multiprocessor of a chip; sizes in bytes.
 
     `block_shared` is the most that a block may ask for, 1 KiB less than there is since the system
-    takes that for every block.
+    takes that for every block. `copy_engine` tells whether there are bulk tensor copies.
     """
 
     name: str
@@ -21,6 +21,7 @@ class Chip:
     blocks: int
     registers: int = 65536
     block_threads: int = 1024
+    copy_engine: bool = False
 
 
 SYSTEM_SHARED = 1024
@@ -30,8 +31,8 @@ CHIPS = {
         Chip("sm_80", 163 << 10, 164 << 10, 64, 32),
         Chip("sm_86", 99 << 10, 100 << 10, 48, 16),
         Chip("sm_89", 99 << 10, 100 << 10, 48, 24),
-        Chip("sm_90", 227 << 10, 228 << 10, 64, 32),
-        Chip("sm_100", 227 << 10, 228 << 10, 64, 32),
+        Chip("sm_90", 227 << 10, 228 << 10, 64, 32, copy_engine=True),
+        Chip("sm_100", 227 << 10, 228 << 10, 64, 32, copy_engine=True),
     )
 }
 

@@ -3,7 +3,13 @@
 
 import numpy as np
 
-from twofour.sim.counters import AccessCounter, ideal_wavefronts, sectors, wavefronts_of
+from twofour.sim.counters import (
+    SECTOR,
+    AccessCounter,
+    ideal_wavefronts,
+    sectors,
+    wavefronts_of,
+)
 from twofour.sim.decode import Binder
 from twofour.sim.machine import Active
 from twofour.sim.ptx import Instruction
@@ -49,6 +55,20 @@ class Counting:
         """Rows of 8x8 matrices [matrices, 8]: each matrix is read at once."""
         counter = self._wavefronts.setdefault(0, AccessCounter(_matrix_wavefronts))
         self._add(counter.total(offsets, None, 4), len(offsets), warps)
+
+    def of_box(self, size: int, count: int) -> None:
+        """`count` boxes of `size` bytes each, moved by the copy engine: a wavefront for 128."""
+        wavefronts = -(-size // 128) * count
+        self._add(wavefronts, wavefronts, count)
+
+    def of_ranges(self, first: np.ndarray, size: np.ndarray, requests: int) -> None:
+        """Ranges of bytes in global memory, each of whole sectors."""
+        counters = self._launch.counters
+        totals = counters.global_stores if self._store else counters.global_loads
+        count = int(((first + size - 1) // SECTOR - first // SECTOR + 1).sum())
+        totals.requests += requests
+        totals.sectors += count
+        counters.line(self._line).sectors += count
 
     def _add(self, wavefronts, ideal, requests):
         counters = self._launch.counters

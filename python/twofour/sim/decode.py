@@ -107,7 +107,7 @@ class Binder:
         self._specials: dict[tuple[str, type], np.ndarray] = {}
         # Set by the program before anything is decoded.
         self.shared = self.local = self.globals = self.constants = self.launch = None
-        self.barriers = self.asynchronous = self.mbarriers = None
+        self.barriers = self.asynchronous = self.bulk_reads = self.mbarriers = None
         self.carry = np.zeros(machine.lanes, bool)
         # Name of a variable: (state space, address in it).
         self.symbols: dict[str, tuple[str, int]] = {}

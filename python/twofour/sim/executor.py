@@ -52,6 +52,7 @@ class Executor:
                 if following is not None:
                     self._put(following, active.here)
                 number, active = self._next()
+        program.binder.bulk_reads.finish()
 
     def _put(self, number: int, lanes: np.ndarray) -> None:
         if number in self.ready:

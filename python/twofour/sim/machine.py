@@ -13,10 +13,12 @@ import numpy as np
 from twofour.sim.faults import Fault, Place
 from twofour.sim.ptx import Instruction, Kernel
 
-# Generic addresses of shared, local and constant memory: beyond any address of the host.
+# Generic addresses of shared, local and constant memory and of parameters: beyond any address of
+# the host.
 SHARED_WINDOW = 1 << 56
 LOCAL_WINDOW = 2 << 56
 CONSTANT_WINDOW = 3 << 56
+PARAMETER_WINDOW = 4 << 56
 
 
 class Active:
@@ -88,6 +90,8 @@ class Machine:
         # Per lane: accesses of its block up to this step happened before. Per warp: of its warp.
         self.ordered = np.zeros(self.lanes, np.uint32)
         self.warp_ordered = np.zeros(self.warps, np.uint32)
+        # Per lane: what it wrote up to this step the copy engine sees.
+        self.fenced = np.zeros(self.lanes, np.uint32)
         self.shared_bytes = self.dynamic_bytes = 0
         self.executed = 0
 
@@ -96,6 +100,7 @@ class Machine:
         self.block[:] = self.local_block + first_block
         self.ordered[:] = self.step
         self.warp_ordered[:] = self.step
+        self.fenced[:] = self.step
 
     @property
     def step(self) -> int:

@@ -30,6 +30,8 @@ class Mbarriers:
         self.bytes = np.zeros(count, np.int64)
         self.phase = np.zeros(count, np.int64)
         self.step = np.zeros(count, np.uint32)
+        self._made = np.zeros(count, np.uint32)
+        self._maker = np.zeros(count, np.int64)
         self._copies: dict[int, list[np.ndarray]] = {}
 
     def start(self) -> None:
@@ -40,15 +42,29 @@ class Mbarriers:
         return self._binder.shared.locate(instruction, offsets, lanes, 8) >> 3
 
     def require(self, instruction: Instruction, places, lanes) -> None:
-        if self.valid[places].all():
-            return
-        bad = int(np.flatnonzero(~self.valid[places])[0])
-        lane = bad if lanes is None else int(lanes[bad])
-        message = "expected an mbarrier that mbarrier.init made"
-        self._binder.machine.fault(instruction, "undefined operation", message, lane)
+        """Fault unless these are mbarriers, which the lanes know to have been made."""
+        machine = self._binder.machine
+        if not self.valid[places].all():
+            bad = int(np.flatnonzero(~self.valid[places])[0])
+            lane = bad if lanes is None else int(lanes[bad])
+            message = "expected an mbarrier that mbarrier.init made"
+            machine.fault(instruction, "undefined operation", message, lane)
+        lanes = np.arange(machine.lanes) if lanes is None else lanes
+        maker, made = self._maker[places], self._made[places]
+        known = np.maximum(
+            machine.ordered[lanes],
+            np.where(maker >> 5 == lanes >> 5, machine.warp_ordered[lanes >> 5], 0),
+        )
+        early = (maker != lanes) & (made > known)
+        if early.any():
+            message = "expected a barrier after mbarrier.init of another thread"
+            lane = int(lanes[np.flatnonzero(early)[0]])
+            machine.fault(instruction, "shared-memory race", message, lane)
 
-    def init(self, places, counts) -> None:
+    def init(self, instruction: Instruction, places, lanes, counts) -> None:
         self.valid[places] = True
+        self._made[places] = self._binder.machine.next_step(instruction)
+        self._maker[places] = np.arange(self._binder.machine.lanes) if lanes is None else lanes
         self.expected[places] = self.pending[places] = counts
         self.bytes[places] = self.phase[places] = 0
         self.step[places] = 0
@@ -73,6 +89,20 @@ class Mbarriers:
             self.pending[done] = self.expected[done]
             self.step[done] = self._binder.machine.next_step(instruction)
         return before
+
+    def complete_bytes(self, instruction: Instruction, places, lanes, size) -> None:
+        """Bytes of bulk copies of these lanes arrive; the engine has to see that it is made."""
+        self.require(instruction, places, lanes)
+        fenced = self._binder.machine.fenced
+        missing = self._made[places] > np.maximum(fenced[self._maker[places]], fenced[lanes])
+        if missing.any():
+            self._binder.machine.fault(
+                instruction,
+                "missing proxy fence",
+                "expected fence.proxy.async or fence.mbarrier_init after mbarrier.init",
+                int(lanes[np.flatnonzero(missing)[0]]),
+            )
+        self.change(instruction, places, lanes, 0, -size)
 
     def attach(self, place: int, granules: np.ndarray) -> None:
         """Bytes of a bulk copy that are in flight until a phase is seen complete."""
@@ -136,7 +166,7 @@ def operate(binder: Binder, instruction: Instruction) -> Step:
         amount = over_lanes(value, active).astype(np.int64)
         machine.next_step(instruction)
         if action == "init":
-            mbarriers.init(places, amount)
+            mbarriers.init(instruction, places, lanes, amount)
         elif action == "inval":
             mbarriers.require(instruction, places, lanes)
             mbarriers.valid[places] = False

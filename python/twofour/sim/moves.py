@@ -7,7 +7,12 @@ from twofour.errors import TwofourError
 from twofour.sim import numerics
 from twofour.sim.decode import Binder, Modifiers, Step, assign, decodes, pair
 from twofour.sim.integer import BITS, INTEGERS
-from twofour.sim.machine import CONSTANT_WINDOW, LOCAL_WINDOW, SHARED_WINDOW
+from twofour.sim.machine import (
+    CONSTANT_WINDOW,
+    LOCAL_WINDOW,
+    PARAMETER_WINDOW,
+    SHARED_WINDOW,
+)
 from twofour.sim.ptx import Immediate, Instruction, Register, Vector
 from twofour.sim.special import SPECIAL_REGISTERS
 from twofour.sim.variables import SIZES
@@ -114,7 +119,12 @@ def convert_address(binder: Binder, instruction: Instruction) -> Step:
     binder.count_operands(instruction, 2)
     target = binder.destination(instruction, instruction.operands[0], kind)
     value = binder.source(instruction, instruction.operands[1], kind)
-    windows = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "const": CONSTANT_WINDOW}
+    windows = {
+        "shared": SHARED_WINDOW,
+        "local": LOCAL_WINDOW,
+        "const": CONSTANT_WINDOW,
+        "param": PARAMETER_WINDOW,
+    }
     window = windows.get(space.split("::")[0], 0)
     if not window or kind == "u32":
         return lambda active: np.copyto(target, value, where=active.mask)

@@ -13,6 +13,7 @@ from twofour.sim import (
     atomics,
     barriers,
     bits,
+    bulk,
     convert,
     floating,
     flow,
@@ -33,6 +34,7 @@ from twofour.sim.memory import Memory
 from twofour.sim.module_variables import ModuleVariables
 from twofour.sim.ptx import Address, Instruction, Kernel, Symbol, Variable, Vector
 from twofour.sim.shared import SharedSpace
+from twofour.tensor_map import ITEMSIZES
 
 # Modules that are needed for the decoders which they register.
 _FAMILIES = (atomics, bits, convert, floating, matrix, moves, warp)
@@ -92,12 +94,14 @@ class Program:
         binder.symbols = dict(variables.symbols)
         binder.symbols |= {name: ("shared", at) for name, at in shared.offsets.items()}
         binder.symbols |= {name: ("local", at) for name, at in local.offsets.items()}
+        binder.symbols |= {p.name: ("param", p.offset) for p in kernel.parameters}
         binder.globals = GlobalSpace(self.machine, memory, _granule(kernel, _is_global_store, 32))
         binder.shared = SharedSpace(self.machine, shared.size, _granule(kernel, _is_shared, 16))
         binder.local = LocalSpace(self.machine, local.size)
         binder.constants = ConstantSpace(self.machine, variables.constants)
         binder.launch = LaunchState(Counters(), b"")
         binder.asynchronous = asynchronous.Copies(binder)
+        binder.bulk_reads = bulk.Reads(binder)
         binder.mbarriers = mbarrier.Mbarriers(binder)
         binder.barriers = barriers.Barriers(self.machine)
         self.bound = [self._bind(segment) for segment in self.segments]
@@ -188,6 +192,7 @@ class Program:
         self.machine.start(first_block)
         self.binder.start()
         self.binder.asynchronous.start()
+        self.binder.bulk_reads.start()
         self.binder.mbarriers.start()
         self.binder.shared.clear()
         self.binder.local.clear()
@@ -270,10 +275,14 @@ def _is_copy(instruction: Instruction) -> bool:
     return instruction.root == "cp" and len(instruction.operands) > 2
 
 
+def _is_tensor_store(instruction: Instruction) -> bool:
+    return instruction.root == "cp" and {"tensor", "bulk_group"} <= set(instruction.modifiers)
+
+
 def _is_global_store(instruction: Instruction) -> bool:
     if instruction.root == "st":
         return not {"shared", "local"} & _spaces(instruction)
-    return _is_copy(instruction)
+    return _is_copy(instruction) or _is_tensor_store(instruction)
 
 
 def _is_shared(instruction: Instruction) -> bool:
@@ -288,8 +297,13 @@ def _granule(kernel: Kernel, matches, largest: int) -> int:
 
 
 def _accessed(instruction: Instruction) -> int:
-    """Bytes of one access: bulk copies are done 16 bytes at a time, which others divide."""
+    """Bytes of one access: bulk copies are done 16 bytes at a time, which others divide.
+
+    What tensor copies write to global memory ends with any element.
+    """
     if instruction.root != "cp":
         return access.width(instruction)
+    if _is_tensor_store(instruction):
+        return min(ITEMSIZES.values())
     size = getattr(instruction.operands[2], "value", 16)
     return size if size in (4, 8) else 16

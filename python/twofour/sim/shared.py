@@ -38,6 +38,8 @@ class SharedSpace:
         self.write_thread = np.zeros(count, np.int16)
         self.read_step = np.zeros(count, np.uint32)
         self.read_thread = np.zeros(count, np.int16)
+        # What the copy engine is reading.
+        self.engine_reads = np.zeros(count, bool)
         self.base = machine.local_block * stride
         self._thread = machine.thread.astype(np.int16)
         self._views: dict[tuple[int, int], np.ndarray] = {}
@@ -46,6 +48,7 @@ class SharedSpace:
         """Nothing is initialised when a block starts."""
         self.write_step[:] = 0
         self.read_step[:] = 0
+        self.engine_reads[:] = False
 
     def rows(self, element: int, count: int) -> np.ndarray:
         key = (element, count)
@@ -152,6 +155,10 @@ class SharedSpace:
         recent = before > ordered
         if recent.any():
             self._check_reads(instruction, granules, lanes, recent, before)
+        reading = self.engine_reads[granules]
+        if reading.any():
+            message = "a bulk copy from it has not been waited for"
+            self._report(instruction, granules, lanes, reading, "missing bulk wait", message)
         self.write_thread[granules] = thread
         self.write_step[granules] = IN_FLIGHT if in_flight else step
         lost = self.write_thread[granules] != thread
@@ -164,6 +171,21 @@ class SharedSpace:
                 "shared-memory race",
                 "another thread writes it in the same instruction",
             )
+
+    def check_engine(self, instruction, granules, lanes):
+        """Check that the copy engine sees what threads wrote to the granules.
+
+        Either the thread that wrote them has passed a proxy fence since, or the one that copies.
+        """
+        machine = self.machine
+        writer = self.write_thread[granules]
+        first = lanes - machine.thread[lanes]
+        writers = first + np.where(writer < BULK, writer, 0)
+        fenced = np.maximum(machine.fenced[writers], machine.fenced[lanes])
+        missing = (writer < BULK) & (self.write_step[granules] > fenced)
+        if missing.any():
+            message = "the copy engine reads it, and no fence.proxy.async came after it was written"
+            self._report(instruction, granules, lanes, missing, "missing proxy fence", message)
 
     def check_atomic(self, instruction, granules, lanes):
         """Check atomic accesses, which are in no race with each other and are not recorded."""

@@ -278,23 +278,33 @@ def warp_barrier(binder: Binder, instruction: Instruction) -> Step:
 
 @decodes("barrier", "membar", "fence")
 def fence(binder: Binder, instruction: Instruction) -> Step:
-    """Order accesses of one thread: the simulator executes them in order anyway."""
-    modifiers = Modifiers(instruction)
+    """Order accesses of one thread: the simulator executes them in order anyway.
+
+    Only what the copy engine is to see of them has to be fenced.
+    """
+    modifiers, to_engine = Modifiers(instruction), False
     if instruction.root == "membar":
         modifiers.need("cta", "gl", "sys")
     elif modifiers.flag("proxy"):
-        modifiers.need("alias", "async", "async::generic", "async.global", "tensormap")
-        modifiers.take("global", "shared::cta", "shared::cluster")
+        kind = modifiers.need("alias", "async", "async::generic", "async.global", "tensormap")
+        space = modifiers.take("global", "shared::cta", "shared::cluster")
+        to_engine = kind == "async" and space != "global"
     elif modifiers.flag("mbarrier_init"):
         modifiers.need("release")
         modifiers.need("cluster")
+        to_engine = True
     else:
         modifiers.take("sc", "acq_rel", "acquire", "release")
         modifiers.take("sync_restrict::shared::cta", "sync_restrict::shared::cluster")
         modifiers.need("cta", "cluster", "gpu", "sys")
     modifiers.done()
     binder.count_operands(instruction, 0)
-    return _nothing
+    machine = binder.machine
+
+    def reach_engine(active: Active) -> None:
+        machine.fenced[active.here] = machine.next_step(instruction)
+
+    return reach_engine if to_engine else _nothing
 
 
 @decodes("control", "griddepcontrol", "nanosleep", "prefetch", "prefetchu", "setmaxnreg")

@@ -10,6 +10,7 @@ these in one extent or in the stages, and with shorter and longer marches.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from twofour.analysis import LinearSweep
 from twofour.cost import Costs, Prediction, predict
@@ -128,9 +129,17 @@ def _blocks(
     operator: PatchOperator, fragment: Fragment, step: Step
 ) -> Iterator[tuple[BlockLayout, bool]]:
     """Layouts of an operator, and whether one is what the compiler takes."""
-    itemsize = ELEMENT_TYPES[step.element].itemsize
+    bulk = chips.find(step.gpu.architecture).copy_engine
+    lay_out = partial(
+        lay_out_block,
+        operator,
+        fragment,
+        ELEMENT_TYPES[step.element].itemsize,
+        step.reach,
+        bulk=bulk,
+    )
     try:
-        usual = lay_out_block(operator, fragment, itemsize, step.reach)
+        usual = lay_out()
     except Unsuitable:
         return
     yield usual, True
@@ -141,12 +150,7 @@ def _blocks(
             others.append(((*block[:axis], changed, *block[axis + 1 :]), usual.stages))
     for extents, stages in others:
         try:
-            yield (
-                lay_out_block(
-                    operator, fragment, itemsize, step.reach, tile=extents, stages=stages
-                ),
-                False,
-            )
+            yield lay_out(tile=extents, stages=stages), False
         except TwofourError:
             # It does not fit into shared memory, or holds no whole tiles.
             continue

@@ -3,12 +3,26 @@
 
 import numpy as np
 
-from twofour.layout.block import COPY_BYTES, BlockLayout
+from twofour.layout.block_layout import COPY_BYTES, BlockLayout
 from twofour.layout.fragments import LANES
-from twofour.mlir import gpu, ir, memref
+from twofour.mlir import arith, gpu, ir, llvm, memref
 from twofour.targets.gpu.code import Index, IndexCode
 from twofour.targets.gpu.flat_array import FlatArray, flat_array
 from twofour.targets.gpu.kernel_abi import GLOBAL, shared_type, table, workgroup
+from twofour.targets.gpu.matrix_ops import i32
+
+# What stands for an index in the constant indices of getelementptr.
+DYNAMIC = -(2**31)
+
+
+def shared_address(memory: ir.Value) -> ir.Value:
+    """Where a part of shared memory begins, 32 bits."""
+    return arith.index_cast(i32(), memref.extract_aligned_pointer_as_index(memory))
+
+
+def shared_pointer(memory: ir.Value) -> ir.Value:
+    """The same, as a pointer."""
+    return llvm.inttoptr(ir.Type.parse("!llvm.ptr<3>"), shared_address(memory))
 
 
 class BlockCode:
@@ -23,7 +37,8 @@ class BlockCode:
         warp, lane: of this thread; quad, place: its row of four lanes, and its place there.
         source, target: input and output.
         origin: the first point of the block per axis; end: where its march along axis 0 ends.
-        halo, staging: parts of shared memory: all halo tiles, and the staging tile.
+        halo, staging: parts of shared memory: all halo tiles, and all staging tiles.
+        halo_pointer, staging_pointer: where they begin.
     """
 
     def __init__(
@@ -46,6 +61,7 @@ class BlockCode:
         self.target = self._flat(target, (0,) * len(reach_lo))
         self.origin, self.end = self._block_origin()
         self.halo, self.staging = self._shared()
+        self.halo_pointer, self.staging_pointer = map(shared_pointer, (self.halo, self.staging))
 
     def table(
         self, name: str, values: np.ndarray, element: ir.Type, space: int = GLOBAL
@@ -54,6 +70,19 @@ class BlockCode:
         return self.code.constants.get(
             ("table", name), lambda: table(f"{self.name}_{name}", values, element, space)
         )
+
+    def word(self, number: Index) -> ir.Value:
+        """A number of 32 bits, as shared memory is addressed by."""
+        number = self.code.value(number)
+        return number if number.type == i32() else arith.index_cast(i32(), number)
+
+    def further(self, pointer: ir.Value, elements: Index) -> ir.Value:
+        """A pointer to shared memory, so many elements further on."""
+        if isinstance(elements, int) and not elements:
+            return pointer
+        number = self.word(elements)
+        dynamic = ir.DenseI32ArrayAttr.get([DYNAMIC])
+        return llvm.getelementptr(pointer.type, pointer, [number], dynamic, self.element, None)
 
     def row_of(self, tile: Index) -> Index:
         """The first row of axis 0 of a tile of this block's march."""
@@ -89,9 +118,9 @@ class BlockCode:
         memory = gpu.dynamic_shared_memory(
             ir.MemRefType.get([unknown], byte, memory_space=workgroup())
         )
-        size = layout.stages * layout.input_elements
+        size = layout.stages * layout.stage_elements
         begin = code.value(size * layout.itemsize)
-        staging = shared_type(layout.output_elements, self.element)
+        staging = shared_type(layout.stagings * layout.staging_elements, self.element)
         return (
             memref.view(shared_type(size, self.element), memory, code.value(0), []),
             memref.view(staging, memory, begin, []),

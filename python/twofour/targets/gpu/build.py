@@ -397,6 +397,15 @@ def _kernel_entries(module: ir.Module) -> dict[str, dict]:
             "shared_bytes": shape.shared_bytes,
             "alignment": shape.alignment,
             "resident": shape.resident,
+            "maps": [
+                {
+                    "view": wanted.view,
+                    "lead": wanted.lead,
+                    "box": list(wanted.box),
+                    "element": str(kinds[wanted.view].element_type),
+                }
+                for wanted in shape.maps
+            ],
         }
     return entries
 

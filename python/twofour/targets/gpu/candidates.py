@@ -240,8 +240,8 @@ def _tile(wanted: _Sweep, operator, sparse: bool) -> Costs:
     _check_range(wanted, wanted.sweep)
     operands, parts = operands_of(wanted.arithmetic)
     fragment = fragment_for(operands, sparse)
-    layout = lay_out_block(operator, fragment, wanted.itemsize, wanted.reach)
     chip = chips.find(wanted.gpu.architecture)
+    layout = lay_out_block(operator, fragment, wanted.itemsize, wanted.reach, bulk=chip.copy_engine)
     return tile_costs(layout, wanted.shape, operands, chip, parts=parts)
 
 

@@ -3,7 +3,9 @@
 
 A kernel takes input views, scalars and output views, as a CPU kernel does
 (`twofour.targets.cpu.kernel_abi`), without a range: an output view is exactly what it writes. Views
-are lowered to MLIR's descriptors (allocated, aligned, offset, sizes, strides).
+are lowered to MLIR's descriptors (allocated, aligned, offset, sizes, strides). Tensor maps are no
+arguments: a kernel takes the addresses of globals, which lowering turns into parameters after all
+others, 128 bytes each.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,13 +14,39 @@ from dataclasses import dataclass
 import numpy as np
 
 from twofour.dialects.stencil.box import Box
-from twofour.mlir import arith, gpu, ir, memref
+from twofour.mlir import arith, gpu, ir, llvm, memref
 from twofour.runtime.launching import block_count
 from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
 
 LAUNCH_ATTRIBUTE = "stencil.launch"
 KERNELS = "kernels"  # the gpu.module that holds them
 GLOBAL, CONSTANT = 1, 4  # memory spaces of tables
+# Of a global that stands for a tensor map: the kernel that takes it.
+MAP_ATTRIBUTE = "stencil.tensor_map_of"
+MAP_BYTES, MAP_ALIGNMENT = 128, 64
+
+
+@dataclass(frozen=True)
+class MapShape:
+    """A tensor map that a kernel takes: of view number `view` (inputs first), and its box.
+
+    The tensor begins `lead` elements before the view on the last axis; a box has `box` elements per
+    axis, slowest first.
+    """
+
+    view: int
+    lead: int
+    box: tuple[int, ...]
+
+    def to_attribute(self) -> ir.Attribute:
+        """The shape as an array of integers."""
+        return ir.DenseI64ArrayAttr.get([self.view, self.lead, *self.box])
+
+    @classmethod
+    def of(cls, attribute: ir.Attribute) -> "MapShape":
+        """The shape of an array of integers."""
+        view, lead, *box = ir.DenseI64ArrayAttr(attribute)
+        return cls(view, lead, tuple(box))
 
 
 @dataclass(frozen=True)
@@ -28,7 +56,7 @@ class BlockShape:
     `tile` holds the outputs of a block per axis, `march` how many tiles it writes along axis 0;
     `alignment` is the number of bytes that rows start on, `shared_bytes` its shared memory.
     `resident` blocks fit on a multiprocessor, of kernels whose blocks share axis 0 evenly, however
-    many there are; it is None for all others.
+    many there are; it is None for all others. `maps` are the tensor maps that the kernel takes.
     """
 
     threads: int
@@ -37,16 +65,19 @@ class BlockShape:
     alignment: int
     shared_bytes: int = 0
     resident: int | None = None
+    maps: tuple[MapShape, ...] = ()
 
     def to_attribute(self) -> ir.DictAttr:
         """The shape, but for the threads, which the function itself names."""
         i64 = ir.IntegerType.get_signless(64)
         names = ("march", "alignment", "shared_bytes", "resident")
+        maps = [shape.to_attribute() for shape in self.maps]
         numbers = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         return ir.DictAttr.get(
             {
                 "tile": ir.DenseI64ArrayAttr.get(list(self.tile)),
                 **{name: ir.IntegerAttr.get(i64, number) for name, number in numbers.items()},
+                **({"maps": ir.ArrayAttr.get(maps)} if maps else {}),
             }
         )
 
@@ -61,6 +92,7 @@ class BlockShape:
             alignment=found["alignment"].value,
             shared_bytes=found["shared_bytes"].value,
             resident=found["resident"].value if "resident" in found else None,
+            maps=tuple(map(MapShape.of, found["maps"])) if "maps" in found else (),
         )
 
 
@@ -100,6 +132,20 @@ def gpu_function(
     return function
 
 
+def tensor_map(kernel: str, number: int) -> ir.Value:
+    """The address of tensor map `number` of the kernel that is being built, at the insertion point.
+
+    Maps are taken once each, in the order of their numbers.
+    """
+    name = f"{kernel}_map{number}"
+    with ir.InsertionPoint(_enclosing_function()):
+        kind = ir.Type.parse(f"!llvm.array<{MAP_BYTES} x i8>")
+        linkage = ir.Attribute.parse("#llvm.linkage<external>")
+        made = llvm.GlobalOp(kind, name, linkage, alignment=MAP_ALIGNMENT)
+        made.attributes[MAP_ATTRIBUTE] = ir.FlatSymbolRefAttr.get(kernel)
+    return llvm.mlir_addressof(ir.Type.parse("!llvm.ptr"), ir.FlatSymbolRefAttr.get(name))
+
+
 def workgroup() -> ir.Attribute:
     """The memory space of shared memory."""
     return ir.Attribute.parse("#gpu.address_space<workgroup>")
@@ -115,15 +161,12 @@ def table(name: str, values: np.ndarray, element: ir.Type, space: int = GLOBAL) 
 
     `values` is int32 or float64 of any rank; `element` its type in the IR.
     """
-    function = ir.InsertionPoint.current.block.owner
-    while function.operation.name != "gpu.func":
-        function = function.operation.parent
     kind = ir.MemRefType.get(
         list(values.shape),
         element,
         memory_space=ir.IntegerAttr.get(ir.IntegerType.get_signless(32), space),
     )
-    with ir.InsertionPoint(function):
+    with ir.InsertionPoint(_enclosing_function()):
         memref.global_(
             name,
             kind,
@@ -133,6 +176,13 @@ def table(name: str, values: np.ndarray, element: ir.Type, space: int = GLOBAL) 
             alignment=16,
         )
     return memref.get_global(kind, name)
+
+
+def _enclosing_function() -> ir.OpView:
+    function = ir.InsertionPoint.current.block.owner
+    while function.operation.name != "gpu.func":
+        function = function.operation.parent
+    return function
 
 
 def launch(shape: BlockShape) -> Callable[[str, list[ir.Value], Box], None]:

@@ -15,17 +15,22 @@ while this one is multiplied.
             store C into the staging tile
         barrier
         write the staging tile                  rows to warps, 16 bytes a lane
+
+Where there is a copy engine, it moves the tiles (bulk_march).
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
-from twofour.layout.block import SECTOR, BlockLayout
+from twofour.layout.block_layout import SECTOR, BlockLayout
 from twofour.mlir import gpu, ir, nvvm, scf
 from twofour.targets.cpu.kernel_abi import view_type
 from twofour.targets.gpu.block_code import BlockCode
+from twofour.targets.gpu.bulk_march import BulkMarch
 from twofour.targets.gpu.code import Index
-from twofour.targets.gpu.kernel_abi import BlockShape, gpu_function
+from twofour.targets.gpu.kernel_abi import BlockShape, MapShape, gpu_function
 from twofour.targets.gpu.matrix_ops import MatrixOps
 from twofour.targets.gpu.tile_product import TileProduct
 from twofour.targets.gpu.tile_rows import TileRows
@@ -52,7 +57,15 @@ class TensorKernel:
         """How the kernel is launched."""
         layout = self.layout
         tile = (math.prod(layout.tile),) if layout.folded else layout.tile
-        return BlockShape(layout.threads, tile, layout.march, SECTOR, layout.shared_bytes)
+        maps = ()
+        if layout.bulk:
+            maps = (
+                MapShape(0, layout.lead - self.reach_lo[-1], layout.input_box),
+                MapShape(1, 0, layout.output_box),
+            )
+        return BlockShape(
+            layout.threads, tile, layout.march, SECTOR, layout.shared_bytes, maps=maps
+        )
 
 
 def build_tensor_kernel(kernel: TensorKernel) -> gpu.GPUFuncOp:
@@ -61,7 +74,11 @@ def build_tensor_kernel(kernel: TensorKernel) -> gpu.GPUFuncOp:
     function = gpu_function(kernel.name, [view, view], 1, kernel.launch)
     entry = function.regions[0].blocks[0]
     with ir.InsertionPoint(entry):
-        _March(kernel, entry).emit()
+        march = BulkMarch if kernel.layout.bulk else _March
+        element = ir.Type.parse(kernel.element)
+        block = BlockCode(kernel.name, kernel.layout, element, entry, kernel.reach_lo)
+        product = partial(TileProduct, block, kernel.ops, kernel.constant, kernel.scale)
+        march(block, product).emit()
         gpu.ReturnOp([])
     return function
 
@@ -69,13 +86,9 @@ def build_tensor_kernel(kernel: TensorKernel) -> gpu.GPUFuncOp:
 class _March:
     """The march of a block along axis 0, with copies that run ahead of the product."""
 
-    def __init__(self, kernel: TensorKernel, entry: ir.Block):
-        element = ir.Type.parse(kernel.element)
-        self.layout = kernel.layout
-        self.block = BlockCode(kernel.name, kernel.layout, element, entry, kernel.reach_lo)
-        self.code = self.block.code
-        self.rows = TileRows(self.block)
-        self.product = TileProduct(self.block, kernel.ops, kernel.constant, kernel.scale)
+    def __init__(self, block: BlockCode, product: Callable[[], TileProduct]):
+        self.block, self.code, self.layout = block, block.code, block.layout
+        self.rows, self.product = TileRows(block), product()
 
     def emit(self) -> None:
         code, layout, block = self.code, self.layout, self.block

@@ -6,26 +6,33 @@ they fit; otherwise they are read from tables step by step, for several groups a
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from twofour.layout.block import MAX_BATCH, MAX_RESIDENT
-from twofour.mlir import arith, ir, memref, scf, vector
+from twofour.layout.block_layout import MATRIX, MAX_RESIDENT
+from twofour.mlir import arith, ir, llvm, memref, nvvm, scf, vector
 from twofour.targets.gpu.block_code import BlockCode
 from twofour.targets.gpu.code import Index
 from twofour.targets.gpu.lowering import LOOP_ANNOTATION, NO_UNROLLING
 from twofour.targets.gpu.matrix_ops import MatrixOps, i32
 
+# Layout, shape and elements of stmatrix.
+_TRANSPOSED = ("mma_layout<col>", "ld_st_matrix_shape<m = 8, n = 8>", "ld_st_matrix_elt_type<b16>")
+_OPAQUE = "mov.b32 {$w0}, {$r0};"
+
 
 @dataclass(frozen=True)
 class _Step:
-    """Operands of one step along K: A by row block (None where it is zero), metadata, offsets."""
+    """Operands of one step along K: A by row block (None where it is zero), metadata, pointers.
+
+    The pointers are to this lane's elements of B for the warp's first group, in the first stage.
+    """
 
     a: list[list[list[ir.Value]] | None]
     metadata: list[ir.Value | None]
-    offsets: list[Index]
+    inputs: list[ir.Value]
 
 
 class TileProduct:
@@ -37,7 +44,9 @@ class TileProduct:
         self.used = set(self.layout.used_blocks())
         self._make_tables()
         self.warp_places = self._warp_places()
-        self.output_places = self._output_places()
+        self.output_places = (
+            self._matrix_places() if self.layout.stores_matrices else self._output_places()
+        )
         strides = self.layout.input_strides
         self.base_in = self.code.add(
             self._group_place(block.quad, strides), self.code.dot(self.warp_places, strides)
@@ -46,22 +55,36 @@ class TileProduct:
         steps = range(self.layout.steps) if self.resident else ()
         self.steps = [self._read_step(step) for step in steps]
 
-    def emit(self, stage: Index) -> None:
-        """Multiply all groups of this warp, from the halo tile at `stage` into the staging tile."""
+    def emit(self, stage: Index, staging: Index = 0) -> None:
+        """Multiply all groups of this warp, from the halo tile at `stage` into that at `staging`.
+
+        Both count elements.
+        """
         layout = self.layout
         extents = [p * g for p, g in zip(layout.operator.tile, layout.group, strict=True)]
-        batch = 1 if self.resident else math.gcd(layout.groups[-1], MAX_BATCH)
+        batch = layout.batch(self.resident)
 
         def along(axis: int, places: list[Index]) -> None:
             if axis == self.block.rank:
-                last = range(0, batch * extents[-1], extents[-1])
-                self._batch(stage, [[*places[:-1], self.code.add(places[-1], x)] for x in last])
+                self._batch(stage, staging, places, range(0, batch * extents[-1], extents[-1]))
                 return
             step = extents[axis] * (batch if axis == self.block.rank - 1 else 1)
             end = layout.groups[axis] * extents[axis]
-            self.code.loop(0, end, step, lambda place: along(axis + 1, [*places, place]))
+            self._loop(end, step, lambda place: along(axis + 1, [*places, place]))
 
         along(0, [])
+
+    def _loop(self, end: int, step: int, body: Callable[[Index], None]) -> None:
+        """`body(i)` for i = 0, step, ... below end, in a loop that stays one."""
+        if end <= step:
+            body(0)
+            return
+        code = self.code
+        loop = scf.ForOp(code.value(0), code.value(end), code.value(step))
+        loop.attributes[LOOP_ANNOTATION] = ir.Attribute.parse(NO_UNROLLING)
+        with ir.InsertionPoint(loop.body):
+            body(loop.induction_variable)
+            scf.yield_([])
 
     def _fits_registers(self) -> bool:
         """Whether the operands of all steps stay in registers."""
@@ -113,11 +136,11 @@ class TileProduct:
                 if layout.fragment.sparse
                 else None
             )
-        return _Step(a, metadata, self._read_offsets(step))
+        return _Step(a, metadata, self._read_inputs(step))
 
-    def _read_offsets(self, step: Index) -> list[Index]:
+    def _read_inputs(self, step: Index) -> list[ir.Value]:
         """Where this lane finds its elements of B of a step, for the warp's first group."""
-        code, offsets = self.code, []
+        code, block, inputs = self.code, self.block, []
         _, parts, _, elements = self.offset_table.type.shape
         kind = ir.VectorType.get([elements], i32())
         for part in range(parts):
@@ -125,20 +148,37 @@ class TileProduct:
             loaded = vector.load(kind, self.offset_table, at, alignment=4 * elements)
             for i in range(elements):
                 offset = vector.extract(loaded, [], ir.DenseI64ArrayAttr.get([i]))
-                offsets.append(
-                    code.add(self.base_in, arith.index_castui(ir.IndexType.get(), offset))
-                )
-        return offsets
+                place = code.add(self.base_in, arith.index_castui(ir.IndexType.get(), offset))
+                inputs.append(block.further(block.halo_pointer, place))
+        return inputs
 
     def _group_place(self, tile: Index, strides: Sequence[int]) -> Index:
-        """Where tile number `tile` of a group begins: each axis takes some of its bits."""
-        code, layout, place = self.code, self.layout, 0
-        for axis in range(self.block.rank - 1, -1, -1):
-            extent = layout.group[axis]
-            step = layout.operator.tile[axis] * strides[axis]
-            place = code.add(place, code.mul(code.rem(tile, extent), step))
+        """Where tile number `tile` of a group begins in the halo tile."""
+        steps = [t * s for t, s in zip(self.layout.operator.tile, strides, strict=True)]
+        return self.code.dot(self._group_coordinates(tile), steps)
+
+    def _staged_place(self, tile: Index) -> Index:
+        """Where it begins in the staging tile."""
+        code, layout = self.code, self.layout
+        *outer, last = self._group_coordinates(tile)
+        patch = layout.operator.tile
+        steps = [t * s for t, s in zip(patch[:-1], layout.output_strides[:-1], strict=True)]
+        place = code.dot(outer, steps)
+        # A box is as wide as so many tiles, and boxes follow each other.
+        tiles = layout.output_width // patch[-1]
+        if tiles < layout.group[-1]:
+            box = tiles * patch[-1] * layout.output_base_strides[-1]
+            place = code.add(place, code.mul(code.div(last, tiles), box))
+            last = code.rem(last, tiles)
+        return code.add(place, code.mul(last, patch[-1]))
+
+    def _group_coordinates(self, tile: Index) -> list[Index]:
+        """The place of tile number `tile` in a group: each axis takes some of its bits."""
+        code, coordinates = self.code, []
+        for extent in reversed(self.layout.group):
+            coordinates.append(code.rem(tile, extent))
             tile = code.div(tile, extent)
-        return place
+        return coordinates[::-1]
 
     def _warp_places(self) -> list[Index]:
         """The first output of this warp in the block tile, per axis."""
@@ -149,8 +189,34 @@ class TileProduct:
             number = code.div(number, layout.warps[axis])
         return places[::-1]
 
-    def _output_places(self) -> list[list[tuple[Index, ir.Value | None]]]:
-        """Where this lane leaves its elements of C, by row block, and whether they are outputs."""
+    def _matrix_places(self) -> list[ir.Value]:
+        """Where the row of a matrix goes whose address this lane gives to stmatrix, by row block.
+
+        Lanes give the rows of four matrices: the upper and the lower half of C of one group, and of
+        the next one. Rows of the transposed matrices are tiles.
+        """
+        code, layout, block, lane = self.code, self.layout, self.block, self.block.lane
+        places = block.table("output_offsets", layout.output_offsets().astype(np.int32), i32())
+        half = code.rem(code.div(lane, MATRIX), 2)
+        group = code.mul(code.div(lane, 2 * MATRIX), self._group_columns())
+        tile = self._staged_place(code.rem(lane, MATRIX))
+        found = []
+        for number in range(layout.row_blocks):
+            row = code.add(code.mul(half, MATRIX), number * layout.fragment.m)
+            offset = arith.index_castui(ir.IndexType.get(), memref.load(places, [code.value(row)]))
+            found.append(block.further(block.staging_pointer, code.add(offset, tile, group)))
+        return found
+
+    def _group_columns(self) -> int:
+        """From one group to the next one in a row of the staging tile."""
+        layout = self.layout
+        return layout.operator.tile[-1] * layout.group[-1] * layout.output_base_strides[-1]
+
+    def _output_places(self) -> list[list[tuple[ir.Value, ir.Value | None]]]:
+        """Where this lane leaves its elements of C, by row block, and whether they are outputs.
+
+        The pointers are into the first staging tile, for the group at its start.
+        """
         code, layout, fragment = self.code, self.layout, self.layout.fragment
         rows = layout.row_blocks * fragment.m
         offsets = np.zeros(rows, np.int32)
@@ -165,29 +231,31 @@ class TileProduct:
                 row = code.add(self.block.quad, first)
                 offset = arith.index_castui(index, memref.load(places, [code.value(row)]))
                 tile = code.add(code.mul(self.block.place, 2), int(fragment.c_tile[0, element]))
-                place = code.add(offset, self._group_place(tile, layout.output_strides))
+                place = code.add(offset, self._staged_place(tile))
                 valid = None
                 if first + 8 > layout.outputs:
                     valid = code.less(row, layout.outputs)
-                by_element.append((place, valid))
+                pointer = self.block.further(self.block.staging_pointer, place)
+                by_element.append((pointer, valid))
             found.append(by_element)
         return found
 
-    def _batch(self, stage: Index, groups: list[list[Index]]) -> None:
-        """Multiply the groups at these places, relative to the warp's first one."""
+    def _batch(
+        self, stage: Index, staging: Index, places: list[Index], columns: Sequence[int]
+    ) -> None:
+        """Multiply groups: `columns` further on than a place, relative to the warp's first one."""
         code, layout = self.code, self.layout
         elements = layout.fragment.c_row.shape[1]
         # Sums that are scaled up have no room for a constant that is large beside the weights.
         start = self._number(0.0 if self.scale else self.constant)
         count = layout.row_blocks * elements
-        sums = [[start] * count for _ in groups]
-        bases = [code.add(stage, code.dot(g, layout.input_strides)) for g in groups]
+        sums = [[start] * count for _ in columns]
+        base = code.add(stage, code.dot(places, layout.input_strides))
+        # LLVM would carry an address of every input through the loops, if it knew about the base.
+        base = nvvm.inline_ptx([i32()], [self.block.word(base)], [], _OPAQUE)
         if self.resident:
             for step in self.steps:
-                sums = [
-                    self._multiply(step, base, total)
-                    for base, total in zip(bases, sums, strict=True)
-                ]
+                sums = self._multiply(step, base, columns, sums)
         else:
             flat = [x for total in sums for x in total]
             loop = scf.ForOp(code.value(0), code.value(layout.steps), code.value(1), flat)
@@ -195,56 +263,83 @@ class TileProduct:
             loop.attributes[LOOP_ANNOTATION] = ir.Attribute.parse(NO_UNROLLING)
             with ir.InsertionPoint(loop.body):
                 step = self._read_step(loop.induction_variable)
-                carried = list(loop.inner_iter_args)
-                results = []
-                for number, base in enumerate(bases):
-                    total = carried[number * count : (number + 1) * count]
-                    results += self._multiply(step, base, total)
-                scf.yield_(results)
-            final = list(loop.results)
-            sums = [final[n * count : (n + 1) * count] for n in range(len(groups))]
-        for group, total in zip(groups, sums, strict=True):
-            places = [code.add(g, w) for g, w in zip(group, self.warp_places, strict=True)]
-            base = code.dot(places, layout.output_strides)
-            for block in range(layout.row_blocks):
-                self._stage(base, block, total[block * elements : (block + 1) * elements])
+                sums = self._multiply(step, base, columns, _parts(loop.inner_iter_args, count))
+                scf.yield_([x for total in sums for x in total])
+            sums = _parts(loop.results, count)
+        outputs = [code.add(p, w) for p, w in zip(places, self.warp_places, strict=True)]
+        base = code.add(staging, code.dot(outputs, layout.output_base_strides))
+        further = [column * layout.output_base_strides[-1] for column in columns]
+        if layout.stores_matrices:
+            for number in range(0, len(columns), 2):
+                for block, place in enumerate(self.output_places):
+                    parts = [_parts(total, elements)[block] for total in sums[number : number + 2]]
+                    at = self.block.further(self.block.further(place, base), further[number])
+                    self._store_matrices(at, [x for part in parts for x in part])
+            return
+        for more, total in zip(further, sums, strict=True):
+            for block, part in enumerate(_parts(total, elements)):
+                self._stage(base, more, block, part)
 
-    def _multiply(self, step: _Step, base: Index, sums: list[ir.Value]) -> list[ir.Value]:
-        """The sums of all row blocks after one step."""
-        loaded = [
-            memref.load(self.block.halo, [self.code.value(self.code.add(base, offset))])
-            for offset in step.offsets
-        ]
-        b = self.ops.split(loaded)
+    def _multiply(
+        self, step: _Step, base: Index, columns: Sequence[int], sums: list[list[ir.Value]]
+    ) -> list[list[ir.Value]]:
+        """The sums of all row blocks of groups after one step."""
+        block = self.block
+        inputs = [block.further(x, base) for x in step.inputs]
         elements = self.layout.fragment.c_row.shape[1]
         results = []
-        for block, (a, metadata) in enumerate(zip(step.a, step.metadata, strict=True)):
-            c = sums[block * elements : (block + 1) * elements]
-            results += c if a is None else self.ops.multiply(a, b, c, metadata)
+        for column, total in zip(columns, sums, strict=True):
+            loaded = [llvm.load(block.element, block.further(x, column)) for x in inputs]
+            b = self.ops.split(loaded)
+            parts = zip(step.a, step.metadata, _parts(total, elements), strict=True)
+            after = [c if a is None else self.ops.multiply(a, b, c, m) for a, m, c in parts]
+            results.append([x for part in after for x in part])
         return results
 
-    def _stage(self, base: Index, block: int, sums: list[ir.Value]) -> None:
-        """Leave the sums of a row block in the staging tile."""
+    def _stage(self, base: Index, further: int, block: int, sums: list[ir.Value]) -> None:
+        """Leave the sums of a row block in the staging tile, `further` beyond `base`."""
         code = self.code
         for value, (place, valid) in zip(sums, self.output_places[block], strict=True):
-            if self.scale:
-                value = arith.mulf(value, self._number(math.ldexp(1.0, -self.scale)))
-                if self.constant:
-                    value = arith.addf(value, self._number(self.constant))
+            value = self._scaled_back(value)
             if self.block.element != self.ops.accumulation:
                 value = arith.truncf(self.block.element, value)
-            at = [code.value(code.add(base, place))]
 
-            def store(value=value, at=at) -> None:
-                memref.store(value, self.block.staging, at)
+            def store(value=value, place=place) -> None:
+                at = self.block.further(self.block.further(place, base), further)
+                llvm.store(value, at)
 
             if valid is None:
                 store()
             else:
                 code.when(valid, store)
 
+    def _store_matrices(self, at: ir.Value, sums: list[ir.Value]) -> None:
+        """Leave the sums of a row block of one group or two in the staging tile."""
+        scaled = [self._scaled_back(x) for x in sums]
+        pairs = [
+            vector.from_elements(ir.VectorType.get([2], x.type), [x, y])
+            for x, y in zip(scaled[::2], scaled[1::2], strict=True)
+        ]
+        stored, word = ir.VectorType.get([2], self.block.element), ir.VectorType.get([1], i32())
+        words = [vector.bitcast(word, arith.truncf(stored, pair)) for pair in pairs]
+        first = ir.DenseI64ArrayAttr.get([0])
+        registers = [vector.extract(word, [], first) for word in words]
+        nvvm.stmatrix(at, registers, *(ir.Attribute.parse(f"#nvvm.{x}") for x in _TRANSPOSED))
+
+    def _scaled_back(self, value: ir.Value) -> ir.Value:
+        if self.scale:
+            value = arith.mulf(value, self._number(math.ldexp(1.0, -self.scale)))
+            if self.constant:
+                value = arith.addf(value, self._number(self.constant))
+        return value
+
     def _number(self, value: float) -> ir.Value:
         kind = self.ops.accumulation
         return self.code.constants.get(
             ("number", value), lambda: arith.ConstantOp(kind, float(value)).result
         )
+
+
+def _parts(values: Sequence[ir.Value], count: int) -> list[list[ir.Value]]:
+    """The values in parts of so many."""
+    return [list(values[n : n + count]) for n in range(0, len(values), count)]

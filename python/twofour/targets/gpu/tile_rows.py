@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from twofour.layout.block import COPY_BYTES
+from twofour.layout.block_layout import COPY_BYTES
 from twofour.layout.fragments import LANES
 from twofour.mlir import arith, ir, memref, nvgpu, scf, vector
 from twofour.targets.gpu.block_code import BlockCode
