@@ -34,13 +34,24 @@ def test_sparse_kernels_of_table_2(name, chip):
     counters = report["counters"]
     assert counters["mma"] == report["mma_per_128_outputs"] / 128
     (spec,) = compile_gpu(kernel, options).bundle.kernels.values()
+    assert counters["global_load_bytes"] <= 1.15 * halo_bytes_per_point(kernel, spec.tile)
+    assert counters["global_store_bytes"] == 2
+    assert counters["shared_conflicts"] <= 0.05 * counters["shared_wavefronts"]
+    assert report["shared_bytes"] == spec.shared_bytes
+
+
+@pytest.mark.parametrize("name", [name for name in TABLE_2.values() if "1d" not in name])
+def test_boxes_of_the_copy_engine(name):
+    kernel = built_in_kernels()[name]
+    options = CompileOptions("sm_90", "dense", "f16")
+    counters = explain(kernel, options)["counters"]
+    (spec,) = compile_gpu(kernel, options).bundle.kernels.values()
+    assert spec.maps
     # Boxes are narrower than rows that threads copy, what spaces their rows out is copied, too, and
     # their results cannot be spaced out.
-    loads, conflicts = (1.4, 0.1) if spec.maps else (1.15, 0.05)
-    assert counters["global_load_bytes"] <= loads * halo_bytes_per_point(kernel, spec.tile)
+    assert counters["global_load_bytes"] <= 1.45 * halo_bytes_per_point(kernel, spec.tile)
     assert counters["global_store_bytes"] == 2
-    assert counters["shared_conflicts"] <= conflicts * counters["shared_wavefronts"]
-    assert report["shared_bytes"] == spec.shared_bytes
+    assert counters["shared_conflicts"] <= 0.1 * counters["shared_wavefronts"]
 
 
 @needs_ptxas

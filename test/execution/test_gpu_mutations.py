@@ -36,7 +36,7 @@ def test_kernels_without_a_mistake_pass(name, schedule, chip):
 @pytest.mark.parametrize("chip", CHIPS)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_dropped_barrier_is_reported(name, chip):
-    bundle = bundle_of(name, "sparse", chip)
+    bundle = bundle_of(name, "dense", chip)
     barriers = list(re.finditer(BARRIER, bundle.ptx))
     assert len(barriers) >= 2
     for barrier in barriers:
@@ -57,7 +57,7 @@ def test_a_wrong_wait_count_is_reported(name):
 
 def bulk_mistake(name, pattern, replacement, which=0):
     """What is wrong with a kernel with place number `which` of a pattern replaced."""
-    bundle = bundle_of(name, "sparse")
+    bundle = bundle_of(name, "dense")
     place = list(re.finditer(pattern, bundle.ptx))[which]
     ptx = bundle.ptx[: place.start()] + place.expand(replacement) + bundle.ptx[place.end() :]
     return failure(name, with_ptx(bundle, ptx))
@@ -86,7 +86,7 @@ def test_a_mistake_with_bulk_copies_is_reported(name, mistake):
 @pytest.mark.parametrize("name", BULK_NAMES)
 def test_a_wrong_count_of_bytes_is_reported(name, change):
     size = re.search(
-        r"mov\.b32 \t?(%r\d+), (\d+);\n\s*mbarrier\.arrive", bundle_of(name, "sparse").ptx
+        r"mov\.b32 \t?(%r\d+), (\d+);\n\s*mbarrier\.arrive", bundle_of(name, "dense").ptx
     )
     wrong = f"mov.b32 {size[1]}, {int(size[2]) + change};"
     found = bulk_mistake(name, rf"mov\.b32 \t?{size[1]}, {size[2]};", wrong)

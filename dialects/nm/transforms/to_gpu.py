@@ -5,8 +5,8 @@
 
 becomes `gpu.launch_func @kernels::@heat_kernel0 ...` on views of the buffers, and the kernel a
 `gpu.func` of the module's `gpu.module`: asynchronous copies of halo tiles into shared memory, on
-sm_90 and later by the copy engine, sparse matrix instructions on values gathered by offset tables,
-coalesced rows or boxes of results.
+sm_90 and later mostly by the copy engine, sparse matrix instructions on values gathered by offset
+tables, coalesced rows or boxes of results.
 `nm.patch_matmul` gives the same kernel with dense matrix instructions.
 """
 
@@ -25,7 +25,7 @@ from twofour.dialects.stencil.sweep import (
 )
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.errors import TwofourError, Unsuitable
-from twofour.layout.block import lay_out_block
+from twofour.layout.block import lay_out_block, takes_boxes
 from twofour.layout.fragments import SPARSE_16, fragment_for
 from twofour.layout.march import MAX_STAGES
 from twofour.layout.patch import PatchOperator
@@ -145,7 +145,8 @@ class ConvertNmToGpuPass(ModulePass):
                 )
             else:
                 size = ELEMENT_TYPES[storage].itemsize
-                choices |= {"tile": self.block, "bulk": chips.find(self.chip).copy_engine}
+                bulk = chips.find(self.chip).copy_engine and takes_boxes(fragment, size)
+                choices |= {"tile": self.block, "bulk": bulk}
                 layout = lay_out_block(operator, fragment, size, reach, **choices)
                 kernel = TensorKernel(name, layout, ops, storage, reach[0], constant, scale)
                 build_tensor_kernel(kernel)

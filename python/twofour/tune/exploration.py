@@ -17,7 +17,7 @@ from twofour.cost import Costs, Prediction, predict
 from twofour.cost.simt import simt_costs
 from twofour.cost.tile import tile_costs
 from twofour.errors import TwofourError, Unsuitable
-from twofour.layout.block import MAX_MARCH, MIN_MARCH, BlockLayout, lay_out_block
+from twofour.layout.block import MAX_MARCH, MIN_MARCH, BlockLayout, lay_out_block, takes_boxes
 from twofour.layout.crush import crush
 from twofour.layout.fragments import Fragment, fragment_for
 from twofour.layout.matching import apply_permutation, lower_bound, permute_2to4
@@ -129,15 +129,9 @@ def _blocks(
     operator: PatchOperator, fragment: Fragment, step: Step
 ) -> Iterator[tuple[BlockLayout, bool]]:
     """Layouts of an operator, and whether one is what the compiler takes."""
-    bulk = chips.find(step.gpu.architecture).copy_engine
-    lay_out = partial(
-        lay_out_block,
-        operator,
-        fragment,
-        ELEMENT_TYPES[step.element].itemsize,
-        step.reach,
-        bulk=bulk,
-    )
+    itemsize, chip = ELEMENT_TYPES[step.element].itemsize, chips.find(step.gpu.architecture)
+    bulk = chip.copy_engine and takes_boxes(fragment, itemsize)
+    lay_out = partial(lay_out_block, operator, fragment, itemsize, step.reach, bulk=bulk)
     try:
         usual = lay_out()
     except Unsuitable:

@@ -15,7 +15,7 @@ from twofour.cost.simt import simt_costs
 from twofour.cost.stream import stream_costs
 from twofour.cost.tile import tile_costs
 from twofour.errors import Unsuitable
-from twofour.layout.block import lay_out_block
+from twofour.layout.block import lay_out_block, takes_boxes
 from twofour.layout.chunks import chunk_operator
 from twofour.layout.crush import crush
 from twofour.layout.fragments import fragment_for
@@ -241,7 +241,8 @@ def _tile(wanted: _Sweep, operator, sparse: bool) -> Costs:
     operands, parts = operands_of(wanted.arithmetic)
     fragment = fragment_for(operands, sparse)
     chip = chips.find(wanted.gpu.architecture)
-    layout = lay_out_block(operator, fragment, wanted.itemsize, wanted.reach, bulk=chip.copy_engine)
+    bulk = chip.copy_engine and takes_boxes(fragment, wanted.itemsize)
+    layout = lay_out_block(operator, fragment, wanted.itemsize, wanted.reach, bulk=bulk)
     return tile_costs(layout, wanted.shape, operands, chip, parts=parts)
 
 
