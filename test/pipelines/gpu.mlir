@@ -18,11 +18,11 @@
 // NVVM: llvm.mlir.global external @__dynamic_shmem__0
 // NVVM: llvm.mlir.global private constant @heat2d_kernel0_values
 // NVVM: llvm.func @heat2d_kernel0(%arg0: !llvm.ptr, %arg1: !llvm.ptr, %arg2: i64, %arg3: i64,
-// NVVM-SAME: %arg14: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}
 // NVVM-SAME: nvvm.kernel
 // NVVM-SAME: nvvm.maxntid = array<i32: 128, 1, 1>
-// NVVM: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %arg14, %{{.*}}, box[%{{.*}}, %{{.*}}] : !llvm.ptr<7>, !llvm.ptr
-// NVVM: nvvm.mbarrier.try_wait.parity
+// NVVM: nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache = cg, %{{.*}} : !llvm.ptr<3>, !llvm.ptr<1>, i32
+// NVVM: nvvm.cp.async.wait.group 1
+// NVVM: nvvm.barrier
 // NVVM: llvm.load %{{.*}} : !llvm.ptr<3> -> f16
 // NVVM: nvvm.mma.sp.sync
 // NVVM-SAME: orderedMetadata
@@ -35,19 +35,16 @@
 // PTX: .target sm_90
 // PTX: .extern .shared .align 128 .b8 __dynamic_shmem__0[];
 // PTX: .visible .entry heat2d_kernel0(
-// PTX: .param .align 64 .b8 heat2d_kernel0_param_15[128]
 // PTX: .maxntid 128, 1, 1
 // PTX: .minnctapersm 1
-// PTX: fence.mbarrier_init.release.cluster;
+// PTX: cp.async.cg.shared.global
+// PTX: cp.async.commit_group;
+// PTX: cp.async.wait_group 1;
 // PTX: bar.sync 0;
-// PTX: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes
-// PTX: mbarrier.try_wait.parity.shared.b64
 // PTX-COUNT-8: ld.shared.b16
 // PTX: mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32
 // PTX-COUNT-4: st.shared.b16
-// PTX: fence.proxy.async.shared::cta;
 // PTX: bar.sync 0;
-// PTX: cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group
 // PTX-NOT: .local
 
 // SM80: .target sm_80
