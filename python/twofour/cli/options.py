@@ -24,6 +24,7 @@ def make_parser() -> Parser:
     _add_explain(commands)
     _add_tune(commands)
     _add_kernels(commands)
+    _add_bench(commands)
     return parser
 
 
@@ -181,6 +182,36 @@ def _add_kernels(commands) -> None:
     parser.set_defaults(command=_kernels)
 
 
+def _add_bench(commands) -> None:
+    parser = commands.add_parser(
+        "bench", help="make the tables and figures of the evaluation, predicted or measured"
+    )
+    parser.add_argument(
+        "experiment",
+        nargs="*",
+        metavar="EXPERIMENT",
+        help="table2, domains, ablation, preprocessing, sweep, heatmap, resources, counters, fp64, "
+        "exploration; all (default)",
+    )
+    parser.add_argument(
+        "--chip", default="H200", metavar="NAME", help="A100, H100, H200 (default) or RTX4090"
+    )
+    parser.add_argument(
+        "--kernels", metavar="NAME[,NAME...]", help="only these, built-in or of table 2"
+    )
+    parser.add_argument(
+        "--output", metavar="DIR", help="where the report goes (default: its text is printed)"
+    )
+    parser.add_argument("--date", metavar="YYYY-MM-DD", help="of the report (default: today)")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
+        "--prepare", metavar="DIR", help="write what `python -m twofour.bench` measures on a GPU"
+    )
+    what.add_argument("--measure", metavar="DIR", help="measure on the first GPU, or go on with it")
+    what.add_argument("--report", metavar="DIR", help="report what was measured")
+    parser.set_defaults(command=_bench)
+
+
 # Commands are imported when they are called: `kernels` and `--help` need no compiler.
 def _run(options: argparse.Namespace) -> None:
     from twofour.cli.run import run
@@ -210,3 +241,9 @@ def _kernels(options: argparse.Namespace) -> None:
     from twofour.cli.kernels import kernels_command
 
     kernels_command(options)
+
+
+def _bench(options: argparse.Namespace) -> None:
+    from twofour.cli.bench import bench_command
+
+    bench_command(options)

@@ -154,7 +154,9 @@ def march_instructions(layout: March, work: Work, steps: int, shape: Sequence[in
     ahead = 4 * (layout.stages - 1)
     single = CHECKED + work.moved + MOVED * ahead
     rest = full - rounds * layout.unroll
-    inside = rounds * (ROUND + ahead * layout.compact) + rest * single
+    # A round uses up what was read before it, or moves it on.
+    moves = layout.compact or layout.stages - 1 > layout.unroll * reads
+    inside = rounds * (ROUND + ahead * moves) + rest * single
     at_edge = (full * single if layout.compact else inside) + steps * EDGE_ROW * rows
     strips = -(-shape[-1] // layout.width)
     if layout.rank == 1:

@@ -53,7 +53,8 @@ class Ranking:
 class _Sweep:
     """What is to be executed: a stencil of fields of `element`, by `arithmetic`, on a chip.
 
-    `single` is the step of which `sweep` fuses several.
+    `single` is the step of which `sweep` fuses several, `domain` its outputs where they are not
+    those of DOMAINS.
     """
 
     sweep: LinearSweep
@@ -61,6 +62,7 @@ class _Sweep:
     arithmetic: str
     gpu: GpuModel
     single: LinearSweep | None = None
+    domain: tuple[int, ...] | None = None
 
     @property
     def itemsize(self) -> int:
@@ -68,7 +70,7 @@ class _Sweep:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return DOMAINS[len(self.sweep.reach_lo)]
+        return self.domain or DOMAINS[len(self.sweep.reach_lo)]
 
     @property
     def reach(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -93,13 +95,14 @@ def candidates(
     gpu: GpuModel,
     schedules: Sequence[str] = ("stream", "sparse", "dense", "simt"),
     single: LinearSweep | None = None,
+    domain: tuple[int, ...] | None = None,
 ) -> Ranking:
     """Rank schedules, of those given, that can execute a sweep on a large domain.
 
-    Domains are those of twofour.cost.explore.DOMAINS; for other ranks nothing is known. `single` is
-    the step of which a sweep fuses several.
+    Domains are those of twofour.cost.explore.DOMAINS where no other is given; for other ranks
+    nothing is known. `single` is the step of which a sweep fuses several.
     """
-    wanted, found, refused = _Sweep(sweep, element, arithmetic, gpu, single), [], {}
+    wanted, found, refused = _Sweep(sweep, element, arithmetic, gpu, single, domain), [], {}
     if len(sweep.reach_lo) not in DOMAINS:
         return Ranking([], {})
     for schedule in schedules:

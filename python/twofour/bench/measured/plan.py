@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What is to be measured: the file plan.json beside the bundles."""
+
+import json
+import os
+from dataclasses import asdict, dataclass
+
+from twofour.errors import SourceLocation, TwofourError
+from twofour.files import write_files
+
+FORMAT = 1
+FILE = "plan.json"
+
+Extents = tuple[int, ...]
+
+
+def own_name(schedule: str, steps: int) -> str:
+    """What a kernel of this project is called among others that execute its stencil."""
+    return schedule if steps == 1 else f"{schedule} x {steps}"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A kernel of this project: `steps` time steps a sweep by a schedule, in a bundle file.
+
+    `chosen` tells whether the compiler takes that schedule by itself.
+    """
+
+    schedule: str
+    steps: int
+    file: str
+    chosen: bool
+
+    @property
+    def name(self) -> str:
+        """What it is called among others that execute the stencil."""
+        return own_name(self.schedule, self.steps)
+
+
+@dataclass(frozen=True)
+class Group:
+    """A stencil with everything that executes it; its rates are compared with each other.
+
+    `label` is its name in tables, `shape` the outputs per axis, `offsets` and `weights` the terms
+    of one step.
+    """
+
+    kernel: str
+    label: str
+    domain: str
+    dtype: str
+    shape: Extents
+    offsets: tuple[Extents, ...]
+    weights: tuple[float, ...]
+    entries: tuple[Entry, ...]
+
+    @property
+    def key(self) -> str:
+        """The name of its results."""
+        return f"{self.kernel}-{self.dtype}"
+
+    @property
+    def steps(self) -> int:
+        """The most time steps of a sweep."""
+        return max((entry.steps for entry in self.entries), default=1)
+
+    @property
+    def reach(self) -> tuple[Extents, Extents]:
+        """How many cells one step needs below and above an output, per axis."""
+        columns = list(zip(*self.offsets, strict=True))
+        return (
+            tuple(max(0, -min(column)) for column in columns),
+            tuple(max(0, max(column)) for column in columns),
+        )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Groups to measure on a chip that runs `target`, and what the plan was made with."""
+
+    target: str
+    versions: dict[str, str]
+    groups: tuple[Group, ...]
+
+    def save(self, folder: str) -> None:
+        """Write the file; raises TwofourError where that is not possible."""
+        text = json.dumps({"format": FORMAT, **asdict(self)}, indent=1) + "\n"
+        write_files([(os.path.join(folder, FILE), lambda file: file.write(text.encode()))])
+
+
+def load_plan(folder: str) -> Plan:
+    """Read the plan of a folder; raises TwofourError where there is none that can be read."""
+    path = os.path.join(folder, FILE)
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+        if found["format"] != FORMAT:
+            raise ValueError(f"format {found['format']}")
+        return Plan(found["target"], found["versions"], tuple(map(_group, found["groups"])))
+    except OSError as failure:
+        reason = (failure.strerror or str(failure)).lower()
+        raise TwofourError(f"cannot read the file: {reason}", SourceLocation(path)) from None
+    except (ValueError, KeyError, TypeError) as failure:
+        raise TwofourError(
+            f"expected what `twofour bench --prepare` writes, got: {failure}", SourceLocation(path)
+        ) from None
+
+
+def _group(found: dict) -> Group:
+    return Group(
+        **{
+            **found,
+            "shape": tuple(found["shape"]),
+            "offsets": tuple(map(tuple, found["offsets"])),
+            "weights": tuple(found["weights"]),
+            "entries": tuple(Entry(**entry) for entry in found["entries"]),
+        }
+    )

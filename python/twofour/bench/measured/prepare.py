@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiles the bundles that are measured on a GPU, and writes the plan."""
+
+import os
+from collections.abc import Sequence
+
+from twofour.bench.measured.plan import Entry, Group, Plan
+from twofour.bench.predicted.setting import over
+from twofour.bench.report import check_folder, versions
+from twofour.cost.explore import DOMAINS
+from twofour.errors import Unsuitable
+from twofour.kernels import TABLE_2, Kernel, built_in_kernels
+from twofour.options import CompileOptions
+from twofour.pipeline import PipelineFailure
+from twofour.runtime import Bundle
+from twofour.targets.gpu.build import compile_gpu
+
+# Of the kernels of table 2: (dtype, schedule, steps). Of all others: f16 as the compiler chooses.
+TABLE_2_ENTRIES = (
+    ("f16", "auto", 1),
+    ("f16", "simt", 1),
+    ("f16", "dense", 1),
+    ("f16", "sparse", 1),
+    ("f16", "stream", 1),
+    ("f16", "auto", 3),
+    ("f64", "auto", 1),
+    ("f64", "simt", 1),
+    ("f64", "dense", 1),
+)
+OTHER_ENTRIES = (("f16", "auto", 1), ("f16", "simt", 1))
+
+
+def prepare(folder: str, target: str, names: Sequence[str] | None = None) -> str:
+    """Write bundles and plan of all built-in kernels, or of those named; says what was written.
+
+    Raises TwofourError for a folder that cannot be written.
+    """
+    check_folder(folder)
+    built_in = built_in_kernels()
+    # Those of table 2 first: what is interrupted has them.
+    order = dict.fromkeys([*TABLE_2.values(), *built_in])
+    chosen = [name for name in order if names is None or name in names]
+    groups = []
+    for name in over(chosen, "compiling"):
+        kernel = built_in[name]
+        wanted = TABLE_2_ENTRIES if name in TABLE_2.values() else OTHER_ENTRIES
+        for dtype in dict.fromkeys(dtype for dtype, _, _ in wanted):
+            choices = [(s, steps) for d, s, steps in wanted if d == dtype]
+            groups.append(_group(folder, target, kernel, dtype, choices))
+    Plan(target, versions(), tuple(groups)).save(folder)
+    return f"{len(groups)} groups, {sum(len(g.entries) for g in groups)} bundles for {target}"
+
+
+def _group(
+    folder: str, target: str, kernel: Kernel, dtype: str, choices: Sequence[tuple[str, int]]
+) -> Group:
+    entries: dict[tuple[str, int], Entry] = {}
+    for schedule, steps in choices:
+        bundle = _compiled(kernel, CompileOptions(target, schedule, dtype, steps))
+        if bundle is None:
+            continue
+        got = bundle.manifest["schedule"]
+        if (got, steps) not in entries:
+            file = f"{kernel.name}-{dtype}-{got}-{steps}.tfb"
+            bundle.save(os.path.join(folder, file))
+            entries[got, steps] = Entry(got, steps, file, schedule == "auto")
+    labels = {name: label for label, name in TABLE_2.items()}
+    return Group(
+        kernel=kernel.name,
+        label=labels.get(kernel.name, kernel.name),
+        domain=kernel.domain,
+        dtype=dtype,
+        shape=DOMAINS[kernel.rank],
+        offsets=kernel.offsets,
+        weights=kernel.weights,
+        entries=tuple(entries.values()),
+    )
+
+
+def _compiled(kernel: Kernel, options: CompileOptions) -> Bundle | None:
+    """The bundle; None where the schedule cannot take the kernel."""
+    try:
+        return compile_gpu(kernel, options).bundle
+    except PipelineFailure as failure:
+        if not isinstance(failure.errors[0], Unsuitable):
+            raise
+        return None

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The report of what was measured."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from twofour.bench.measured.baselines import COPY, CUDNN, PLAIN, TRITON
+from twofour.bench.measured.plan import Group, load_plan, own_name
+from twofour.bench.measured.session import read_results
+from twofour.bench.report import Report
+from twofour.bench.section import Column, Plot, Section, Table, table
+from twofour.errors import TwofourError
+from twofour.kernels import TABLE_2
+
+SCHEDULES = ("stream", "sparse", "dense", "simt")
+ABLATION = (PLAIN, "dense", "sparse")
+BASIS = """\
+Measured on a GPU by CUDA events: medians of {protocol}. Every result was compared with sums in
+float64 before it was timed. A sweep is one launch that reads its halo from memory; GStencil/s
+are 1e9 point updates a second and count true time steps. A copy counts as one step of as many
+points. PyTorch and Triton start every sweep from Python, all others are recorded as CUDA graphs,
+which matters on small domains."""
+RATES_TEXT = """\
+Rates of baselines and of every schedule, in true steps; *chosen* is what the compiler takes by
+itself. The spread is that of the samples of one contestant, over their median. A dash: absent,
+refused or wrong, as listed below."""
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """A group: by name, the seconds and steps of one sweep, and why others were left out."""
+
+    group: Group
+    seconds: dict[str, list[float]]
+    steps: dict[str, int]
+    left_out: dict[str, str]
+
+    def rate(self, name: str | None) -> float | None:
+        """The median GStencil/s of a contestant, None where it was not timed."""
+        if name not in self.seconds:
+            return None
+        points = math.prod(self.group.shape)
+        return points * self.steps[name] / median(self.seconds[name]) / 1e9
+
+    def chosen(self, steps: int) -> str | None:
+        """The contestant that the compiler takes by itself for so many steps a sweep."""
+        return next(
+            (e.name for e in self.group.entries if e.chosen and e.steps == steps),
+            None,
+        )
+
+
+def report_of(folder: str) -> Report:
+    """The report of a folder; raises TwofourError where nothing was measured."""
+    plan, (header, found) = load_plan(folder), read_results(folder)
+    groups = [_read(group, found[group.key]) for group in plan.groups if group.key in found]
+    if not groups:
+        raise TwofourError(f"expected groups that were measured, got none of {len(plan.groups)}")
+    by_paper = set(TABLE_2.values())
+    half = [one for one in groups if one.group.dtype == "f16"]
+    table_2 = [one for one in half if one.group.kernel in by_paper]
+    double = [one for one in groups if one.group.dtype == "f64"]
+    sections = [
+        _rates("table2", "Table 2, single steps, f16", table_2, 1),
+        _rates("fused", "Table 2, fused steps, f16", table_2, 3),
+        _ablation(table_2),
+        _rates("fp64", "Table 2, single steps, f64", double, 1),
+        _rates("domains", "All kernels, single steps, f16", half, 1),
+        _left_out(groups),
+    ]
+    return Report(
+        title="Evaluation, measured",
+        basis=BASIS.format(protocol=header["protocol"]),
+        date=header["date"],
+        command=header["command"],
+        chip=header["device"],
+        versions=header["versions"],
+        sections=tuple(section for section in sections if section.tables[0].rows),
+    )
+
+
+def _read(group: Group, line: dict) -> _Measured:
+    return _Measured(
+        group,
+        {one["name"]: one["seconds"] for one in line["timed"]},
+        {one["name"]: one["steps"] for one in line["timed"]},
+        {one["name"]: one["reason"] for one in line["left_out"]},
+    )
+
+
+def _rates(name: str, title: str, groups: Sequence[_Measured], steps: int) -> Section:
+    names = [COPY, PLAIN, CUDNN, TRITON, *(own_name(s, steps) for s in SCHEDULES)]
+    names = [n for n in names if any(n in one.seconds for one in groups)]
+    rows = [_row(one, names, steps) for one in groups if one.chosen(steps)]
+    columns = [
+        Column("kernel"),
+        Column("domain"),
+        Column("chosen"),
+        *(Column(f"{n}, GStencil/s", "measured", digits=1) for n in names),
+        Column("chosen of copy", "measured"),
+        Column(f"chosen over {PLAIN}", "measured"),
+        Column(f"chosen over {CUDNN}", "measured"),
+        Column("largest spread, %", "measured"),
+    ]
+    found = table(title, columns, rows, "measured")
+    samples = [
+        {"kernel": one.group.kernel, "dtype": one.group.dtype, "seconds": one.seconds}
+        for one in groups
+    ]
+    return Section(name, title, RATES_TEXT, (found,), (_plot(name, found, names),), samples)
+
+
+def _row(one: _Measured, names: Sequence[str], steps: int) -> list:
+    chosen = one.chosen(steps)
+    rate = one.rate(chosen)
+    ratios = []
+    for other in (COPY, PLAIN, CUDNN):
+        base = one.rate(other)
+        ratios.append(rate / base if rate and base else None)
+    spreads = [100 * (max(s) - min(s)) / median(s) for n, s in one.seconds.items() if n in names]
+    rates = [one.rate(n) for n in names]
+    label, domain = one.group.label, one.group.domain
+    return [label, domain, chosen, *rates, *ratios, max(spreads, default=None)]
+
+
+def _plot(name: str, found: Table, names: Sequence[str]) -> Plot:
+    return Plot(
+        name=f"measured-{name}",
+        title=found.title,
+        kind="bars",
+        x_label="kernel",
+        y_label="rate",
+        unit="GStencil/s",
+        basis="measured",
+        x=tuple(found.column("kernel")),
+        series={n: tuple(found.column(f"{n}, GStencil/s")) for n in names},
+    )
+
+
+def _ablation(groups: Sequence[_Measured]) -> Section:
+    rows = []
+    for one in groups:
+        rates = [*map(one.rate, ABLATION), one.rate(one.chosen(1))]
+        pairs = zip(rates, rates[1:], strict=False)
+        rows.append([one.group.label, *rates, *(b / a if a and b else None for a, b in pairs)])
+    names = [*ABLATION, "all optimisations"]
+    columns = [Column("kernel"), *(Column(f"{n}, GStencil/s", "measured", digits=1) for n in names)]
+    columns += [Column(f"gain by {n}", "measured") for n in names[1:]]
+    text = "From the plain CUDA kernel to dense and sparse instructions, and what is chosen."
+    return Section(
+        "ablation", "Ablation", text, (table("Rates by stage", columns, rows, "measured"),)
+    )
+
+
+def _left_out(groups: Sequence[_Measured]) -> Section:
+    rows = [
+        [one.group.label, one.group.dtype, name, reason]
+        for one in groups
+        for name, reason in one.left_out.items()
+    ]
+    columns = [Column(n) for n in ("kernel", "dtype", "contestant", "reason")]
+    text = "Baselines and kernels without a rate, and why."
+    return Section("left_out", "Left out", text, (table("Not timed", columns, rows),))

@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Measuring on a stand-in for a GPU: contests, baselines, what is kept when it is interrupted."""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from bench_device import CHIP, NVCC, BenchDevice, TickingClock
+from test_runtime_imports import run as run_without_compiler
+from twofour.bench.__main__ import main as measure_main
+from twofour.bench.measured import baselines, fields, prepare
+from twofour.bench.measured.contest import WARM_UP, Contestant, EventClock, compete
+from twofour.bench.measured.fields import Fields
+from twofour.bench.measured.plan import Entry, Group, Plan, load_plan
+from twofour.bench.measured.results import report_of
+from twofour.bench.measured.session import FILE, measure, read_results
+from twofour.cli.main import main
+from twofour.errors import TwofourError
+from twofour.kernels import built_in_kernels
+from twofour.runtime.simulated import SimulatedDevice
+
+ROUNDS = 3
+ENTRIES = (("f16", "auto", 1), ("f16", "simt", 1), ("f16", "auto", 3), ("f64", "auto", 1))
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """A plan of Heat-2D on a small domain, in f16 and f64."""
+    folder = tmp_path_factory.mktemp("bench")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prepare, "TABLE_2_ENTRIES", ENTRIES)
+        said = prepare.prepare(str(folder), "sm_90", ("heat2d_ftcs",))
+    assert said == "2 groups, 4 bundles for sm_90"
+    plan = load_plan(str(folder))
+    groups = tuple(replace(group, shape=(9, 130)) for group in plan.groups)
+    replace(plan, groups=groups).save(str(folder))
+    return folder
+
+
+@pytest.fixture
+def folder(prepared, tmp_path, monkeypatch):
+    monkeypatch.setattr(fields, "MAX_SETS", 2)
+    for file in prepared.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    return str(tmp_path)
+
+
+@pytest.fixture
+def bare(folder):
+    """The same without kernels of this project, which take long to simulate."""
+    plan = load_plan(folder)
+    groups = tuple(replace(group, entries=()) for group in plan.groups)
+    replace(plan, groups=groups).save(folder)
+    return folder
+
+
+def run(folder, makers=None, rounds=ROUNDS):
+    device, clock = BenchDevice(), TickingClock()
+    with device.active():
+        done = measure(folder, device, clock, makers or {"copy": baselines.copy}, rounds)
+    return done, clock
+
+
+def test_every_kernel_is_measured_and_reported(folder):
+    assert run(folder)[0] == 2
+    header, found = read_results(folder)
+    assert header["device"] == "sim:sm_90" and f"{ROUNDS} interleaved rounds" in header["protocol"]
+    half = found["heat2d_ftcs-f16"]
+    assert half["left_out"] == [] and half["sets"] == 2
+    steps = {one["name"]: one["steps"] for one in half["timed"]}
+    assert steps == {"copy": 1, "stream": 1, "simt": 1, "stream x 3": 3}
+    assert all(len(one["seconds"]) == ROUNDS for one in half["timed"])
+    report = report_of(folder)
+    assert [s.name for s in report.sections] == ["table2", "fused", "ablation", "fp64", "domains"]
+    single, fused = (section.tables[0] for section in report.sections[:2])
+    # Every sweep takes half a second by that clock: one start of a set.
+    assert single.column("stream, GStencil/s") == [pytest.approx(9 * 130 * 2e-9)]
+    assert fused.column("chosen") == ["stream x 3"] and fused.column("chosen of copy") == [3.0]
+    assert {c.basis for t in (single, fused) for c in t.columns} == {None, "measured"}
+    assert "sim:sm_90" in report.markdown() and "Measured on a GPU" in report.markdown()
+    uneven = Path(folder, FILE).read_text().replace("[0.5, 0.5, 0.5]", "[0.25, 5.0, 0.5]")
+    Path(folder, FILE).write_text(uneven)
+    again = report_of(folder).sections[0].tables[0]
+    assert again.column("stream, GStencil/s") == single.column("stream, GStencil/s")
+    assert again.column("largest spread, %") == [950.0]
+
+
+def test_wrong_kernels_are_not_timed(folder):
+    plan = load_plan(folder)
+    (half, _) = plan.groups
+    wrong = replace(half, weights=(half.weights[0] + 0.01, *half.weights[1:]))
+    replace(plan, groups=(wrong,)).save(folder)
+    run(folder)
+    (found,) = read_results(folder)[1].values()
+    assert [one["name"] for one in found["timed"]] == ["copy"]
+    assert {one["name"] for one in found["left_out"]} == {"stream", "simt", "stream x 3"}
+    assert all(one["reason"].startswith("wrong by 0.0") for one in found["left_out"])
+    assert "wrong by" in report_of(folder).markdown()
+
+
+def test_what_is_absent_is_named(bare, monkeypatch):
+
+    def fails(_):
+        raise RuntimeError("out of memory:\n 1 byte left")
+
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setitem(sys.modules, "triton", None)
+    makers = {"cuDNN": baselines.cudnn, "Triton": baselines.triton, "other": fails}
+    run(bare, makers)
+    left = read_results(bare)[1]["heat2d_ftcs-f64"]["left_out"]
+    assert [one["name"] for one in left] == ["cuDNN", "Triton", "other"]
+    assert "import of torch halted" in left[0]["reason"]
+    assert left[2]["reason"] == "out of memory: 1 byte left"
+
+
+def test_groups_that_do_not_fit_are_named(bare, monkeypatch):
+    def full(*_):
+        raise MemoryError("no 1 GiB left")
+
+    monkeypatch.setattr(BenchDevice, "zeros", full)
+    assert run(bare)[0] == 2
+    one = read_results(bare)[1]["heat2d_ftcs-f64"]
+    assert one["left_out"] == [{"name": "all", "reason": "arrays do not fit: no 1 GiB left"}]
+    assert "arrays do not fit" in report_of(bare).markdown()
+
+
+def test_an_interrupted_session_goes_on(bare):
+    made = []
+
+    def interrupting(found):
+        made.append(found.group.key)
+        if len(made) == 2:
+            raise KeyboardInterrupt
+        return baselines.copy(found)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(bare, {"copy": interrupting})
+    path = f"{bare}/{FILE}"
+    first = open(path).read()
+    assert list(read_results(bare)[1]) == ["heat2d_ftcs-f16"] == made[:1]
+    with open(path, "a") as file:
+        file.write('{"group": "heat2d_ftcs-f64", "ti')
+    assert run(bare, {"copy": interrupting})[0] == 2
+    assert made[2:] == ["heat2d_ftcs-f64"] and open(path).read().startswith(first)
+    assert list(read_results(bare)[1]) == ["heat2d_ftcs-f16", "heat2d_ftcs-f64"]
+    assert run(bare, {"copy": interrupting})[0] == 2 and len(made) == 3
+
+
+def test_results_of_another_device_are_refused(bare):
+    run(bare)
+    device = BenchDevice()
+    device.name = "NVIDIA Other"
+    with pytest.raises(TwofourError, match="expected device sim:sm_90 as before, got NVIDIA Other"):
+        measure(bare, device, TickingClock(), {})
+
+
+def test_rounds_are_interleaved_and_rotated():
+    clock, device = TickingClock(), SimpleNamespace(record=lambda work: None)
+    contestants = [
+        Contestant(name, 1, lambda number, name=name: clock.swept.append((name, number)))
+        for name in "abc"
+    ]
+    found = compete(contestants, device, clock, sets=2, rounds=4)
+    warm_up, rounds = clock.timed[:3], clock.timed[3:]
+    assert [timed[0][0] for timed in warm_up] == ["a", "b", "c"]
+    assert "".join(timed[0][0] for timed in rounds) == "abc" + "bca" + "cab" + "abc"
+    assert all([number for _, number in timed] == [0, 1] for timed in rounds)
+    assert found["a"].seconds == (1.0,) * 4 and found["a"].sweeps == 2
+
+
+def test_short_sweeps_are_repeated_and_recorded():
+    runs, recorded = [], []
+
+    def record(work):
+        recorded.append(work)
+        return lambda: runs.append("recorded")
+
+    clock = SimpleNamespace(seconds=lambda work: (work(), 1e-3)[1])
+    device = SimpleNamespace(record=record)
+    single = Contestant("own", 1, runs.append)
+    library = Contestant("library", 1, runs.append, recordable=False)
+    found = compete([single, library], device, clock, sets=3, rounds=1)
+    # 2 ms of samples are two turns over three sets.
+    assert found["own"].sweeps == found["library"].sweeps == 6
+    assert found["own"].seconds == (1e-3 / 6,)
+    assert len(recorded) == 1 and runs.count("recorded") == 2
+    assert len(runs) == 2 + 2 * 3 * (WARM_UP + 1) + 6
+
+
+def test_events_time_what_lies_between_them():
+    log = []
+
+    class Event:
+        record = lambda self: log.append(("record", self))  # noqa: E731
+        synchronize = lambda self: log.append(("synchronize", self))  # noqa: E731
+
+    cuda = SimpleNamespace(Event=Event, get_elapsed_time=lambda begin, end: 4.0)
+    seconds = EventClock(SimpleNamespace(cuda=cuda)).seconds(lambda: log.append(("work", None)))
+    assert seconds == 4e-3
+    assert [what for what, _ in log] == ["record", "work", "record", "synchronize"]
+    assert log[0][1] is not log[2][1] is log[3][1]
+
+
+def group(name, dtype, shape):
+    kernel = built_in_kernels()[name]
+    return Group(name, name, "", dtype, shape, kernel.offsets, kernel.weights, ())
+
+
+@pytest.mark.skipif(NVCC is None, reason="no nvcc")
+@pytest.mark.parametrize(
+    "name, dtype, shape",
+    [
+        ("paper_1d5p", "f16", (1003,)),
+        ("heat2d_ftcs", "f16", (19, 77)),
+        ("paper_star2d13p", "f64", (9, 70)),
+        ("heat3d_ftcs", "f32", (5, 9, 75)),
+    ],
+)
+def test_the_plain_cuda_kernel(name, dtype, shape, monkeypatch):
+    monkeypatch.setattr(fields, "MAX_SETS", 2)
+    device = BenchDevice()
+    with device.active():
+        arrays = Fields(group(name, dtype, shape), device)
+        arrays.clear(1)
+        assert arrays.error(1, 1)[0] == np.inf
+        baselines.plain(arrays).sweep(1)
+        error, bound = arrays.error(1, 1)
+    assert error <= bound / fields.SLACK
+
+
+@pytest.mark.parametrize("maker", ["cudnn", "triton"])
+@pytest.mark.parametrize(
+    "name, dtype, shape",
+    [("paper_1d5p", "f32", (1003,)), ("wrf_advection5_2d", "f64", (9, 70)),
+     ("heat3d_ftcs", "f32", (5, 9, 75))],
+)  # fmt: skip
+def test_baselines_of_libraries(maker, name, dtype, shape, monkeypatch):
+    pytest.importorskip("torch")
+    if maker == "triton":
+        monkeypatch.setenv("TRITON_INTERPRET", "1")
+        pytest.importorskip("triton")
+    monkeypatch.setattr(fields, "MAX_SETS", 2)
+    device = SimulatedDevice(CHIP)
+    with device.active():
+        arrays = Fields(group(name, dtype, shape), device)
+        contestant = getattr(baselines, maker)(arrays)
+        for number in range(arrays.sets):
+            arrays.clear(number)
+            contestant.sweep(number)
+            error, bound = arrays.error(number, 1)
+            assert error <= bound
+
+
+@pytest.mark.parametrize("span, sets", [(1, 2), (9 * 4000, 9), (1 << 30, 16)])
+def test_sets_of_inputs_exceed_caches(span, sets, monkeypatch):
+    monkeypatch.setattr(fields, "SPAN_BYTES", span)
+    device = BenchDevice()
+    with device.active():
+        # An output is of 2000 bytes, an input of a little more.
+        arrays = Fields(Group("k", "k", "", "f16", (1000,), ((-1,), (0,)), (0.5, 0.5), ()), device)
+        first, second = (arrays.source(n, (1,), (0,)) for n in (0, 1))
+        assert arrays.sets == sets == len(arrays.targets)
+        assert first.shape == (1001,) and np.abs(first).max() <= 1
+        assert not np.array_equal(first, second)
+
+
+def test_measuring_does_not_import_the_compiler():
+    done = run_without_compiler(
+        "import twofour.bench.__main__, twofour.bench.measured.results\n"
+        "print(*{name.partition('.')[0] for name in sys.modules})\n"
+        "twofour.bench.__main__.main(['--help'])"
+    )
+    assert done.returncode == 0, done.stderr
+    modules, _, usage = done.stdout.partition("\n")
+    assert "numpy" in modules.split() and "cupy" not in modules.split()
+    assert "--measure DIR" in usage
+
+
+def test_errors_are_one_line(folder, tmp_path, capsys):
+    assert measure_main(["--measure", str(tmp_path / "none")]) == 1
+    assert capsys.readouterr().err == (
+        f"{tmp_path}/none/plan.json:1:1: error: cannot read the file: no such file or directory\n"
+    )
+    (tmp_path / FILE).write_text("[1]\n")
+    for words, message in (
+        (["bench", "--report", folder], "expected what `python -m twofour.bench --measure` writes"),
+        (["bench", "--report", folder + "/plan.json"], "cannot read the file: not a directory"),
+    ):
+        assert main(words) == 1
+        error = capsys.readouterr().err
+        assert message in error and error.count("\n") == 1
+
+
+def test_a_machine_without_cupy_says_so(folder, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    assert main(["bench", "--measure", folder]) == 1
+    assert "expected CuPy to run on a GPU" in capsys.readouterr().err
+
+
+def test_a_plan_survives_its_file(tmp_path):
+    entry = Entry("stream", 3, "x.tfb", True)
+    plan = Plan("sm_90", {"a": "1"}, (replace(group("heat3d_ftcs", "f16", (4, 5, 6)),
+                                              entries=(entry,)),))  # fmt: skip
+    plan.save(str(tmp_path))
+    assert load_plan(str(tmp_path)) == plan
+    found = json.loads((tmp_path / "plan.json").read_text())
+    (tmp_path / "plan.json").write_text(json.dumps({**found, "format": 9}))
+    with pytest.raises(TwofourError, match="bench --prepare` writes, got: format 9"):
+        load_plan(str(tmp_path))
