@@ -6,6 +6,7 @@ import re
 import sys
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -16,6 +17,7 @@ from twofour.explain import as_text
 from twofour.kernels import Kernel, built_in_kernels
 from twofour.options import CompileOptions
 from twofour.runtime import Bundle
+from twofour.targets.gpu import build
 from twofour.targets.gpu.build import compile_gpu
 from twofour.tune.choice import Choice
 from twofour.tune.database import Tuned, store
@@ -245,3 +247,36 @@ def test_all_parts_in_a_row_on_the_simulator(capsys):
     tune(*WORDS, "--schedule", "stream", "--count", "1")
     assert "nothing is stored" in capsys.readouterr().out
     assert read_plan("tune-heat1d_ftcs-sm_90-f16-stream-1")[0].name == KERNEL
+
+
+@pytest.mark.parametrize(
+    "choice, options, message",
+    [
+        # Marches that the pass would do without.
+        (Choice("simt", rolling=True, levels=True), {"fuse_steps": 2}, "rank 1 or 2 for several"),
+        (Choice("simt", stages=13, rolling=True), {}, "expected 2 to 12 stages, got 13"),
+        (Choice("simt", march=2**31, rolling=True), {}, "expected a march of 1 to 2147483647"),
+        (Choice("stream", march=2**70), {}, "expected a march of 1 to 2147483647"),
+        (Choice("stream", levels=True), {}, "expected fused steps that march for levels"),
+        (Choice("sparse", stages=100), {}, "expected 1 to 12 stages, got 100"),
+    ],
+)
+def test_an_entry_that_cannot_be_followed_is_an_error_in_the_database(choice, options, message):
+    kernel = built_in_kernels()["heat3d_ftcs"]
+    wanted = CompileOptions("sim:sm_90", dtype="f16", tuned="d.json", **options)
+    entry = Tuned("k", None, "auto", "H200", choice, 1e-12, "2026-11-20", "0.1.0", "d.json")
+    with patch.object(build, "find_tuned", lambda *_: entry):
+        with pytest.raises(TwofourError, match=message) as caught:
+            compile_gpu(kernel, wanted)
+    assert caught.value.location.file == "d.json"
+
+
+def test_a_measured_plan_is_not_overwritten(capsys):
+    tune(*WORDS, "--count", "1", "--prepare", "d")
+    measured("d", 0)
+    before = Path("d/plan.json").read_bytes()
+    assert main(["tune", *WORDS, "--count", "2", "--prepare", "d"]) == 1
+    assert "result.json:1:1: error: expected no result of another plan" in capsys.readouterr().err
+    assert Path("d/plan.json").read_bytes() == before and not Path("d/1.tfb").exists()
+    # The same plan may be prepared again.
+    tune(*WORDS, "--count", "1", "--prepare", "d")

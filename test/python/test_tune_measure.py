@@ -251,7 +251,26 @@ def test_another_architecture_is_refused(machine, folder):
         (lambda c: c["key"].update(steps=0), "it has 0 in the place of a positive integer"),
         (lambda c: c.update(constant=1e999), "Infinity"),
         (lambda c: c["terms"][0].__setitem__(-1, "x"), "it has 'x' in the place of a number"),
-        (lambda c: c["candidates"][0]["costs"].update(blocks=None), "in the place of a number"),
+        (
+            lambda c: c["candidates"][0]["costs"].update(blocks=None),
+            "in the place of a positive integer",
+        ),
+        (
+            lambda c: c["candidates"][0]["costs"].update(resident_blocks=0),
+            "it has 0 in the place of a positive integer",
+        ),
+        (
+            lambda c: c["candidates"][0]["costs"].update(bytes_in_flight=0),
+            "it has 0 in the place of a positive number",
+        ),
+        (
+            lambda c: c["candidates"][0]["costs"].update(mma=[["f16", True, None, 8, 32, 1.0]]),
+            "it has None in the place of a positive integer",
+        ),
+        (lambda c: c.update(constant=10**400), "in the place of a number"),
+        (lambda c: c.update(shape=[2**70]), "in the place of a positive integer below"),
+        (lambda c: c.update(name="\ud800"), "surrogates not allowed"),
+        (lambda c: c.update(gpu="H300"), "expected a chip of"),
         (lambda c: c["candidates"][0]["costs"].update(other=1), "unexpected keyword"),
         (lambda c: c["candidates"][0].update(costs=4), "no attribute 'items'"),
         (lambda c: c["candidates"][0].update(file="../x.tfb"), "a bundle outside of its folder"),

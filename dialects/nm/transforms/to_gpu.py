@@ -27,7 +27,7 @@ from twofour.dialects.stencil.traversal import nested_ops
 from twofour.errors import TwofourError, Unsuitable
 from twofour.layout.block import lay_out_block, takes_boxes
 from twofour.layout.fragments import SPARSE_16, fragment_for
-from twofour.layout.march import MAX_STAGES
+from twofour.layout.march import MAX_MARCH, MAX_STAGES
 from twofour.layout.patch import PatchOperator
 from twofour.layout.stream import is_chunked, stream_layouts
 from twofour.layout.weight_range import f16_scale
@@ -98,8 +98,8 @@ class ConvertNmToGpuPass(ModulePass):
     def __post_init__(self):
         if self.stages is not None and not 1 <= self.stages <= MAX_STAGES:
             raise TwofourError(f"expected 1 to {MAX_STAGES} stages, got {self.stages}")
-        if self.march is not None and self.march < 1:
-            raise TwofourError(f"expected a march of at least 1, got {self.march}")
+        if self.march is not None and not 1 <= self.march <= MAX_MARCH:
+            raise TwofourError(f"expected a march of 1 to {MAX_MARCH}, got {self.march}")
 
     def run(self, module: ir.Operation) -> None:
         names = (PatchMatmulOp.OPERATION_NAME, SparsePatchMatmulOp.OPERATION_NAME)

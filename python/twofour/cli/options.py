@@ -69,7 +69,7 @@ def _fused_steps(text: str) -> int | str:
     try:
         return int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"invalid int value: '{text}'") from None
+        raise argparse.ArgumentTypeError(f"expected a number or auto, got '{text}'") from None
 
 
 def _add_run(commands) -> None:

@@ -12,6 +12,7 @@ from twofour.runtime import Progress, open_device
 from twofour.runtime.simulated import SimulatedDevice
 from twofour.tune.commit import commit, finished_result
 from twofour.tune.database import VARIABLE, database_name, read_entries
+from twofour.tune.documents import MAX_COUNT
 from twofour.tune.measure import measure
 from twofour.tune.result import MEASURED, report
 
@@ -91,8 +92,8 @@ def _extents(text: str) -> tuple[int, ...]:
         extents = tuple(map(int, text.split(",")))
     except ValueError:
         raise TwofourError(f"expected extents as N,N,..., got '{text}'") from None
-    if min(extents) < 1:
-        raise TwofourError(f"expected positive extents, got '{text}'")
+    if not all(1 <= extent < MAX_COUNT for extent in extents):
+        raise TwofourError(f"expected positive extents below 2^31, got '{text}'")
     return extents
 
 

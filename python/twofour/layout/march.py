@@ -25,6 +25,7 @@ WARPS = (4, 8)  # warps of a block; more than the first where they can share row
 MAX_STAGES = 12
 MIN_UNROLL = 6  # steps of a loop: fewer would spend too much on counting them
 MARCH = 128  # about so many steps
+MAX_MARCH = 2**31 - 1  # of any kernel
 MAX_REGISTERS = 246  # of a thread, that ptxas may be asked for
 WARP_REGISTERS, MAX_WARPS = 2048, 64  # of a multiprocessor, for 32 threads of one register
 
@@ -230,8 +231,8 @@ def marches(
         raise Unsuitable(f"expected arrays of rank 1 or 2 for several levels, got rank {rank}")
     if stages is not None and not 2 <= stages <= MAX_STAGES:
         raise TwofourError(f"expected 2 to {MAX_STAGES} stages, got {stages}")
-    if march is not None and march < 1:
-        raise TwofourError(f"expected a march of at least 1, got {march}")
+    if march is not None and not 1 <= march <= MAX_MARCH:
+        raise TwofourError(f"expected a march of 1 to {MAX_MARCH}, got {march}")
     shape = {"reach_lo": reach_lo, "reach_hi": reach_hi, "levels": levels, "march": 1}
     found = [
         make(**shape, rows=rows, stages=count, warps=warps).with_march(march)

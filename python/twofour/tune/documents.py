@@ -11,6 +11,8 @@ from typing import TypeVar
 from twofour.errors import SourceLocation, TwofourError
 from twofour.files import write_files
 
+MAX_COUNT = 2**31
+
 T = TypeVar("T")
 
 
@@ -71,30 +73,35 @@ def check_format(content: dict, expected: int) -> None:
 
 
 def text(value: object) -> str:
-    """The value itself; raises TypeError where it is no text."""
+    """The value itself; raises TypeError or ValueError where it is no text that can be shown."""
     if not isinstance(value, str):
         raise TypeError(f"it has {value!r} in the place of a text")
+    value.encode()
     return value
 
 
 def number(value: object) -> float:
-    """The value itself; raises TypeError where it is no finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    """The value as a float; raises TypeError where it is no finite number."""
+    try:
+        found = math.nan if isinstance(value, bool | str) else float(value)
+    except (TypeError, OverflowError):
+        found = math.nan
+    if not math.isfinite(found):
         raise TypeError(f"it has {value!r} in the place of a number")
-    return value
+    return found
 
 
 def positive(value: object) -> float:
     """The value itself; raises TypeError where it is no positive number."""
     if not number(value) > 0:
         raise TypeError(f"it has {value!r} in the place of a positive number")
-    return value
+    return number(value)
 
 
 def count(value: object) -> int:
-    """The value itself; raises TypeError where it is no positive integer."""
-    if type(value) is not int or value < 1:
-        raise TypeError(f"it has {value!r} in the place of a positive integer")
+    """The value itself; raises TypeError where it is no positive integer below 2^31."""
+    if type(value) is not int or not 1 <= value < MAX_COUNT:
+        raise TypeError(f"it has {value!r} in the place of a positive integer below 2^31")
     return value
 
 

@@ -8,6 +8,7 @@ import os
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from twofour.cost import find
 from twofour.cost.costs import Costs, Mma
 from twofour.cost.explore import DOMAINS
 from twofour.errors import SourceLocation, TwofourError
@@ -23,6 +24,8 @@ WHAT = "a plan of twofour tune"
 # Members of the plan that are JSON as they are, and members of Costs that are not.
 _PLAIN = ("name", "asked", "gpu", "constant", "fused_terms", "generator")
 _KINDS = ("mma", "fma")
+_COUNTS = ("resident_warps", "resident_blocks", "blocks", "steps")
+_POSITIVE = ("instructions", "bytes_in_flight")
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,7 @@ class TuningPlan:
         candidates = tuple(map(_planned, content["candidates"]))
         if len(shape) not in DOMAINS or not terms or not candidates:
             raise ValueError("it has no domain of rank 1 to 3, no terms or no candidates")
+        find(text(content["gpu"]))
         extents = [*(offset for offset, _ in terms), *(c.counted_on for c in candidates)]
         if any(len(each) != len(shape) for each in extents):
             raise ValueError(f"it has offsets or extents that do not fit rank {len(shape)}")
@@ -161,8 +165,13 @@ def _planned_entry(planned: Planned) -> dict:
 
 
 def _planned(entry: dict) -> Planned:
-    costs = {name: number(value) for name, value in entry["costs"].items() if name not in _KINDS}
-    costs["mma"] = {Mma(*kind): positive(each) for *kind, each in entry["costs"]["mma"]}
+    read = dict.fromkeys(_COUNTS, count) | dict.fromkeys(_POSITIVE, positive)
+    costs = {
+        name: read.get(name, number)(value)
+        for name, value in entry["costs"].items()
+        if name not in _KINDS
+    }
+    costs["mma"] = {_mma(*kind): positive(each) for *kind, each in entry["costs"]["mma"]}
     costs["fma"] = {text(kind): positive(x) for kind, x in entry["costs"]["fma"].items()}
     file = text(entry["file"])
     if Path(file).name != file:
@@ -175,6 +184,10 @@ def _planned(entry: dict) -> Planned:
         seconds_per_point=positive(entry["seconds_per_point"]),
         counted_on=tuple(map(count, entry["counted_on"])),
     )
+
+
+def _mma(operands: object, sparse: object, *extents: object) -> Mma:
+    return Mma(text(operands), bool(sparse), *map(count, extents))
 
 
 def _integer(value: object) -> int:

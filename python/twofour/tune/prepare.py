@@ -26,6 +26,8 @@ from twofour.tune.documents import document_bytes
 from twofour.tune.exploration import Layout, Step, ranked_layouts, shortlist
 from twofour.tune.lookup import key_of
 from twofour.tune.plan import NAME, Planned, TuningPlan, digest
+from twofour.tune.result import NAME as RESULT
+from twofour.tune.result import read_result
 
 COUNT = 8
 
@@ -91,8 +93,19 @@ def prepare(
         generator=f"twofour {__version__}",
     )
     data = document_bytes(plan.as_json())
+    _check_result(folder, digest(data))
     write_files([*files, (str(Path(folder) / NAME), partial(_write, data=data))])
     return plan
+
+
+def _check_result(folder: str | os.PathLike, plan: str) -> None:
+    """Raise TwofourError where another plan was measured in a folder: its result would be lost."""
+    result = read_result(folder)
+    if result is not None and result.plan != plan:
+        raise TwofourError(
+            "expected no result of another plan; remove it, or name another folder by --prepare",
+            SourceLocation(str(Path(folder) / RESULT)),
+        )
 
 
 def _make(folder: str | os.PathLike) -> None:

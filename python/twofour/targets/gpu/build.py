@@ -31,8 +31,8 @@ from twofour.errors import TwofourError, Unsuitable
 from twofour.frontend.source import ProgramText
 from twofour.kernels import Kernel
 from twofour.layout.chunks import OUTPUTS
+from twofour.layout.rolling import rolling_layouts
 from twofour.mlir import ir
-from twofour.mlir_support import error_at
 from twofour.options import AUTO, STREAMED, CompileOptions
 from twofour.passes import ModulePass
 from twofour.pipeline import (
@@ -46,29 +46,22 @@ from twofour.program import select_function
 from twofour.runtime import (
     AxisBoundary,
     Bundle,
-    Launch,
-    Loop,
     check_fixed,
-    field_entry,
     parse_boundary,
-    step_entry,
 )
+from twofour.runtime.dtypes import ELEMENT_TYPES
 from twofour.runtime.manifest import FORMAT
-from twofour.runtime.plan import Step
-from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
-from twofour.targets.fields import check_runnable, field_spec
 from twofour.targets.gpu.candidates import Way, arithmetic_of, best_way, fastest
+from twofour.targets.gpu.entries import EDGES, kernel_entries, program_entry
 from twofour.targets.gpu.fusion_depth import Depth, best_depth, fusion_depths
-from twofour.targets.gpu.kernel_abi import BlockShape, kernel_module
+from twofour.targets.gpu.kernel_abi import kernel_module
 from twofour.targets.gpu.lowering import to_llvm_ir, to_nvvm
 from twofour.targets.gpu.ptx import assemble, to_ptx
-from twofour.targets.plan import KernelCall, NoPlan, read_calls
 from twofour.tune.choice import Choice
 from twofour.tune.database import Tuned
 from twofour.tune.lookup import find_tuned
 
 STAGES = ("stencil", "nm", "gpu", "nvvm", "llvm", "ptx", "cubin")
-EDGES = "edges"
 # What auto tries after a schedule that cannot take a program.
 _NEXT = {"stream": "sparse", "sparse": "simt", "dense": "simt"}
 
@@ -77,10 +70,11 @@ _NEXT = {"stream": "sparse", "sparse": "simt", "dense": "simt"}
 class CompiledGpu:
     """A bundle, and what was decided on the way to it.
 
-    `schedule` is sparse, dense or simt; `layouts` describes the 2:4 operators, of the sparse
-    schedule or where they were asked for. `refusal` says why tensor cores cannot take a program
-    that they were to take by default. `tuned` is the measurement that chose the layout, where there
-    was one; `depths` are the depths of fusion that were compared, where one was to be chosen.
+    `schedule` is stream, sparse, dense or simt; `layouts` describes the 2:4 operators, of the
+    sparse schedule or where they were asked for. `refusal` says why tensor cores cannot take a
+    program that they were to take by default. `tuned` is the measurement that chose the layout,
+    where there was one; `depths` are the depths of fusion that were compared, where one was to be
+    chosen.
     """
 
     bundle: Bundle
@@ -147,8 +141,8 @@ def compile_gpu(
     found, module = build.found, build.found.module
     with module.context, ir.Location.unknown(), located_in(found.filename):
         main = select_function(module, found.program.name, found.filename)
-        kernels = _kernel_entries(module)
-        program = _program_entry(build, main)
+        kernels = kernel_entries(module)
+        program = program_entry(found, main)
     ptx = _ptx(build, options.chip)
     machine = None if options.is_simulated else assemble(ptx, options.chip)
     for name, entry in kernels.items():
@@ -223,9 +217,27 @@ def _convert(
         arithmetic = arithmetic_of(found.element, options)
         tuned = find_tuned(found, arithmetic, options)
         choice = tuned.choice if tuned else Choice()
-    schedule, refusal = _schedule(found, options, choice)
-    build = _Build(found, schedule, {"source": text}, choice, refusal=refusal)
+    try:
+        build = _follow(found, options, choice, text, report_layouts)
+    except TwofourError as error:
+        if tuned is None:
+            raise
+        raise tuned.stale(error.message) from None
     build.tuned, build.depths = tuned, depths
+    return build
+
+
+def _follow(
+    found: Analysis,
+    options: CompileOptions,
+    choice: Choice,
+    source: str,
+    report_layouts: bool,
+) -> _Build:
+    """The kernels of an analysed program, executed as the choice says."""
+    schedule, refusal = _schedule(found, options, choice)
+    build = _Build(found, schedule, {"source": source}, choice, refusal=refusal)
+    module, filename = found.module, found.filename
     with module.context, ir.Location.unknown(), located_in(filename):
         build.keep("stencil")
         before = build.texts["stencil"]
@@ -234,8 +246,6 @@ def _convert(
                 _multiply(build, options)
                 break
             except PipelineFailure as failure:
-                if tuned is not None:
-                    raise tuned.stale(failure.message) from None
                 is_asked = options.schedule != "auto" or choice.schedule is not None
                 if is_asked or not isinstance(failure.errors[0], Unsuitable):
                     raise
@@ -291,12 +301,24 @@ def _to_gpu(build: _Build, options: CompileOptions) -> None:
     if build.schedule == "simt" and found.is_step:
         way = _way(build, options)
         layout = {"block": choice.block, "stages": choice.stages, "march": choice.march}
+        if choice.rolling:
+            _check_march(found, choice, layout)
         plain = replace(plain, rolling=way.rolling, levels=way.levels, **layout)
     found.run([plain, BufferizePass(copies="ops"), ConvertCopyToGpuPass(chip=chip)])
     if nested_ops(found.module, "func.call"):
         # What a called function does becomes part of the plan.
         inline = [PassElement("inline{default-pipeline=}", None)]
         run_pipeline(found.module, inline, PipelineOptions(filename=found.filename))
+
+
+def _check_march(found: Analysis, choice: Choice, layout: dict) -> None:
+    """Raise TwofourError for a march that was chosen and cannot be: the pass would do without."""
+    sweep, levels = found.fused or found.single, 1
+    if choice.levels:
+        sweep, levels = found.single, found.fused.steps
+    itemsize = ELEMENT_TYPES[found.element].itemsize
+    reach = (sweep.reach_lo, sweep.reach_hi)
+    rolling_layouts(sweep.offsets, sweep.weights, itemsize, reach, levels=levels, **layout)
 
 
 def _schedule(found: Analysis, options: CompileOptions, choice: Choice) -> tuple[str, str | None]:
@@ -376,87 +398,3 @@ def _ptx(build: _Build, chip: str) -> str:
     build.texts["llvm"] = to_llvm_ir(found.module, found.filename)
     build.texts["ptx"] = to_ptx(build.texts["llvm"], chip)
     return build.texts["ptx"]
-
-
-def _kernel_entries(module: ir.Module) -> dict[str, dict]:
-    """The kernels of a module in the gpu dialect, as a manifest holds them."""
-    entries = {}
-    for op in nested_ops(module, "gpu.func"):
-        shape = BlockShape.of(op)
-        kinds = list(op.attributes["function_type"].value.inputs)
-        views = [isinstance(kind, ir.MemRefType) for kind in kinds]
-        inputs = op.attributes[INPUTS_ATTRIBUTE].value
-        entries[op.attributes["sym_name"].value] = {
-            "rank": kinds[-1].rank,
-            "inputs": inputs,
-            "outputs": sum(views) - inputs,
-            "scalars": [str(k) for k, view in zip(kinds, views, strict=True) if not view],
-            "threads": shape.threads,
-            "tile": list(shape.tile),
-            "march": shape.march,
-            "shared_bytes": shape.shared_bytes,
-            "alignment": shape.alignment,
-            "resident": shape.resident,
-            "maps": [
-                {
-                    "view": wanted.view,
-                    "lead": wanted.lead,
-                    "box": list(wanted.box),
-                    "element": str(kinds[wanted.view].element_type),
-                }
-                for wanted in shape.maps
-            ],
-        }
-    return entries
-
-
-def _program_entry(build: _Build, main) -> dict:
-    found = build.found
-    program = found.program
-    check_runnable(program, found.filename)
-    fields = [field_entry(field_spec(program, argument)) for argument in program.fields]
-    if found.is_step:
-        return _linear_entry(found, fields)
-    if found.fused is not None:
-        raise error_at(main, "expected input and output fields of one type to fuse steps")
-    inputs = {
-        op.attributes["sym_name"].value: op.attributes[INPUTS_ATTRIBUTE].value
-        for op in nested_ops(found.module, "gpu.func")
-    }
-    try:
-        sequence = read_calls(main, inputs)
-    except NoPlan as stop:
-        expected = str(stop) or "expected sweeps, copies and loops over them only"
-        raise error_at(stop.op, f"{expected}, for a GPU target") from None
-    return {
-        "kind": "fields",
-        "name": program.name,
-        "fields": fields,
-        "rotation": list(program.rotation),
-        "scalars": [a.element for a in program.arguments if not a.is_field],
-        "steps": [step_entry(_step(step)) for step in sequence.steps],
-        "workspaces": [[list(shape), element] for shape, element in sequence.workspaces],
-        "time_loop": program.time_loop is not None,
-    }
-
-
-def _linear_entry(found: Analysis, fields: list[dict]) -> dict:
-    return {
-        "kind": "linear",
-        "name": found.program.name,
-        "rank": len(found.single.reach_lo),
-        "single": found.single.kernel,
-        "fused": found.fused and found.fused.kernel,
-        "edges": EDGES if found.fused else None,
-        "fused_steps": found.fused.steps if found.fused else 1,
-        "reach_lo": list(found.single.reach_lo),
-        "reach_hi": list(found.single.reach_hi),
-        "fields": None if found.is_kernel else fields,
-    }
-
-
-def _step(step: KernelCall | Loop) -> Step:
-    """A call as the launch of a kernel by its name, or a loop of them."""
-    if isinstance(step, Loop):
-        return replace(step, body=tuple(map(_step, step.body)))
-    return Launch(step.name, step.inputs, step.outputs, step.scalars)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the manifest of a bundle says of a module in the gpu dialect: kernels and program."""
+
+from dataclasses import replace
+
+from twofour.analysis import Analysis
+from twofour.dialects.stencil.traversal import nested_ops
+from twofour.mlir import ir
+from twofour.mlir_support import error_at
+from twofour.runtime import Launch, Loop, field_entry, step_entry
+from twofour.runtime.plan import Step
+from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
+from twofour.targets.fields import check_runnable, field_spec
+from twofour.targets.gpu.kernel_abi import BlockShape
+from twofour.targets.plan import KernelCall, NoPlan, read_calls
+
+EDGES = "edges"  # the kernel for the rims of fused sweeps
+
+
+def kernel_entries(module: ir.Module) -> dict[str, dict]:
+    """The kernels of a module in the gpu dialect, as a manifest holds them."""
+    entries = {}
+    for op in nested_ops(module, "gpu.func"):
+        shape = BlockShape.of(op)
+        kinds = list(op.attributes["function_type"].value.inputs)
+        views = [isinstance(kind, ir.MemRefType) for kind in kinds]
+        inputs = op.attributes[INPUTS_ATTRIBUTE].value
+        entries[op.attributes["sym_name"].value] = {
+            "rank": kinds[-1].rank,
+            "inputs": inputs,
+            "outputs": sum(views) - inputs,
+            "scalars": [str(k) for k, view in zip(kinds, views, strict=True) if not view],
+            "threads": shape.threads,
+            "tile": list(shape.tile),
+            "march": shape.march,
+            "shared_bytes": shape.shared_bytes,
+            "alignment": shape.alignment,
+            "resident": shape.resident,
+            "maps": [
+                {
+                    "view": wanted.view,
+                    "lead": wanted.lead,
+                    "box": list(wanted.box),
+                    "element": str(kinds[wanted.view].element_type),
+                }
+                for wanted in shape.maps
+            ],
+        }
+    return entries
+
+
+def program_entry(found: Analysis, main) -> dict:
+    """What a manifest says of the function `main` to run.
+
+    Raises TwofourError, located at the op, for what a plan of launches cannot hold.
+    """
+    program = found.program
+    check_runnable(program, found.filename)
+    fields = [field_entry(field_spec(program, argument)) for argument in program.fields]
+    if found.is_step:
+        return _linear_entry(found, fields)
+    if found.fused is not None:
+        raise error_at(main, "expected input and output fields of one type to fuse steps")
+    inputs = {
+        op.attributes["sym_name"].value: op.attributes[INPUTS_ATTRIBUTE].value
+        for op in nested_ops(found.module, "gpu.func")
+    }
+    try:
+        sequence = read_calls(main, inputs)
+    except NoPlan as stop:
+        expected = str(stop) or "expected sweeps, copies and loops over them only"
+        raise error_at(stop.op, f"{expected}, for a GPU target") from None
+    return {
+        "kind": "fields",
+        "name": program.name,
+        "fields": fields,
+        "rotation": list(program.rotation),
+        "scalars": [a.element for a in program.arguments if not a.is_field],
+        "steps": [step_entry(_step(step)) for step in sequence.steps],
+        "workspaces": [[list(shape), element] for shape, element in sequence.workspaces],
+        "time_loop": program.time_loop is not None,
+    }
+
+
+def _linear_entry(found: Analysis, fields: list[dict]) -> dict:
+    return {
+        "kind": "linear",
+        "name": found.program.name,
+        "rank": len(found.single.reach_lo),
+        "single": found.single.kernel,
+        "fused": found.fused and found.fused.kernel,
+        "edges": EDGES if found.fused else None,
+        "fused_steps": found.fused.steps if found.fused else 1,
+        "reach_lo": list(found.single.reach_lo),
+        "reach_hi": list(found.single.reach_hi),
+        "fields": None if found.is_kernel else fields,
+    }
+
+
+def _step(step: KernelCall | Loop) -> Step:
+    """A call as the launch of a kernel by its name, or a loop of them."""
+    if isinstance(step, Loop):
+        return replace(step, body=tuple(map(_step, step.body)))
+    return Launch(step.name, step.inputs, step.outputs, step.scalars)
