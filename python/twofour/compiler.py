@@ -54,7 +54,8 @@ def lowering_passes(module: ir.Module) -> list[ModulePass]:
     passes: list[ModulePass] = []
     if nested_ops(module, SparsePatchMatmulOp.OPERATION_NAME):
         passes.append(ConvertNmToVectorPass())
-    return [*passes, ConvertStencilToVectorPass(), ConvertStencilToLoopsPass(), BufferizePass()]
+    direct = ConvertStencilToVectorPass(machine="host")
+    return [*passes, direct, ConvertStencilToLoopsPass(), BufferizePass()]
 
 
 def compile_cpu(

@@ -1,4 +1,5 @@
-// RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector | filecheck %s
+// RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='tile=4,1' | filecheck %s
+// RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=avx2 tile=2,2' | filecheck %s --check-prefix=WIDE
 
 !temp = !stencil.temp<#stencil.bounds<[-2], [66]>, f64>
 !inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
@@ -19,7 +20,7 @@
 // CHECK-NEXT: return %[[R]]
 
 // The kernel adds the terms from the lowest offset on, by fused multiply-adds that start from the
-// constant: eight points at a time, and the rest under a mask. Index 0 of the input is offset -1.
+// constant: eight points at a time, and the rest under masks. Index 0 of the input is offset -1.
 
 // CHECK: func.func @sum_kernel0(%[[IN:[a-z0-9]+]]: memref<?xf64, strided<[1], offset: ?>>, %[[OUT:[a-z0-9]+]]: memref<?xf64, strided<[1], offset: ?>>, %[[BEGIN:[a-z0-9]+]]: index, %[[END:[a-z0-9]+]]: index)
 // CHECK-SAME: attributes {llvm.emit_c_interface, stencil.kernel_inputs = 1 : i64}
@@ -34,7 +35,7 @@
 // CHECK-NEXT: %[[B:.*]] = vector.load %[[IN]][%[[J]]]
 // CHECK-NEXT: %[[SUM:.*]] = math.fma %[[TWO]], %[[B]], %[[FIRST]]
 // CHECK-NEXT: vector.store %[[SUM]], %[[OUT]][%[[I]]]
-// CHECK: scf.if
+// CHECK: scf.for
 // CHECK: vector.create_mask
 // CHECK-COUNT-2: vector.maskedload %[[IN]]
 // CHECK: vector.maskedstore %[[OUT]]
@@ -50,7 +51,7 @@ func.func @sum(%t: !temp) -> !inner {
 !inner = !stencil.temp<#stencil.bounds<[0, 0], [8, 64]>, f16>
 
 // 16-bit elements are summed in f32. Blocks of four rows load every input once: a column of three
-// points reaches six rows, not twelve.
+// points reaches six rows, not twelve. What is left of a row is summed up point by point.
 
 // CHECK-LABEL: func.func @block(
 // CHECK: func.func @block_kernel0(
@@ -59,7 +60,19 @@ func.func @sum(%t: !temp) -> !inner {
 // CHECK-COUNT-6: arith.extf %{{.*}} : vector<16xf16> to vector<16xf32>
 // CHECK-NOT: vector.load
 // CHECK-COUNT-4: arith.truncf %{{.*}} : vector<16xf32> to vector<16xf16>
-// CHECK: scf.if
+// CHECK: scf.for
+// CHECK-COUNT-6: memref.load
+// CHECK-NOT: vector.maskedload
+
+// Two rows and two vectors: four rows of input, each read twice, for four sums.
+
+// WIDE-LABEL: func.func @block(
+// WIDE: func.func @block_kernel0(
+// WIDE: scf.for
+// WIDE: scf.for
+// WIDE-COUNT-8: arith.extf %{{.*}} : vector<8xf16> to vector<8xf32>
+// WIDE-NOT: vector.load
+// WIDE-COUNT-4: arith.truncf %{{.*}} : vector<8xf32> to vector<8xf16>
 func.func @block(%t: !temp) -> !inner {
   %r = "stencil.weighted_sum"(%t) {offsets = [[-1, 0], [0, 0], [1, 0]], weights = array<f64: 1.0, 2.0, 3.0>} : (!temp) -> !inner
   return %r : !inner

@@ -23,26 +23,42 @@ from twofour.dialects.stencil.chains import chain_ending_at
 from twofour.dialects.stencil.ops import WeightedSumOp
 from twofour.dialects.stencil.sweep import kernel_name, module_end, replace_by_sweep
 from twofour.dialects.stencil.traversal import nested_ops
+from twofour.errors import TwofourError
 from twofour.mlir import ir
 from twofour.passes import ModulePass
 from twofour.targets.cpu.direct_kernel import DirectKernel, build_direct_kernel
+from twofour.targets.cpu.register_tile import RegisterTile
+from twofour.targets.cpu.vector_unit import Machine, vector_unit
 
 
-def _convert(op) -> None:
+def _convert(op, options: "ConvertStencilToVectorPass") -> None:
     chain = chain_ending_at(op)
     kernel = DirectKernel(kernel_name(op), chain.terms, chain.constant, chain.has_addend)
     with module_end(op), op.location:
-        build_direct_kernel(kernel, op.results[0].type.element_type)
+        unit = vector_unit(options.machine)
+        tile = options.tile and RegisterTile(*options.tile)
+        build_direct_kernel(kernel, op.results[0].type.element_type, unit, tile)
     replace_by_sweep(op, kernel.name, chain.inputs)
     chain.erase_rest()
 
 
 @dataclass(frozen=True)
 class ConvertStencilToVectorPass(ModulePass):
-    """Lower every weighted sum to a vectorised kernel and a call of it (the direct CPU route)."""
+    """Lower every weighted sum to a vectorised kernel and a call of it (the direct CPU route).
+
+    `machine` names the vector registers to use: avx512, avx2, sse, neon, or those of the host.
+    `tile` = rows, vectors is the block of outputs that is summed up in registers; a model of the
+    processor chooses it otherwise.
+    """
 
     name: ClassVar[str] = "convert-stencil-to-vector"
+    machine: Machine = "avx512"
+    tile: tuple[int, ...] | None = None
+
+    def __post_init__(self):
+        if self.tile is not None and (len(self.tile) != 2 or min(self.tile) < 1):
+            raise TwofourError(f"expected tile=ROWS,VECTORS of at least 1, got {self.tile}")
 
     def run(self, module: ir.Operation) -> None:
         while sums := nested_ops(module, WeightedSumOp.OPERATION_NAME):
-            _convert(sums[-1])
+            _convert(sums[-1], self)

@@ -2,9 +2,10 @@
 """CPU kernels for weighted sums: blocks of rows times vectors along the innermost axis.
 
 A block of rows is a patch operator whose tile has one point on the innermost axis: every input
-vector of the block is loaded once and feeds all rows that use it. The terms of an output are added
-from the lowest offset to the highest by fused multiply-adds, whatever the block, so that vectors,
-remainders and the sparse route give the same bits.
+vector of the block is loaded once and feeds all rows that use it. This is the outer product of a
+column of weights and an input vector, without the products that are zero. The terms of an output
+are added from the lowest offset to the highest by fused multiply-adds, whatever the block, so that
+vectors, remainders and the sparse route give the same bits.
 """
 
 from collections.abc import Sequence
@@ -22,12 +23,10 @@ from twofour.targets.cpu.kernel_abi import (
     strided_loop,
     view_type,
 )
+from twofour.targets.cpu.register_tile import RegisterTile, choose_tile
+from twofour.targets.cpu.vector_unit import VectorUnit
 
 Offset = tuple[int, ...]
-
-# Blocks are unrolled; beyond this many multiply-adds in one they only cost compile time.
-MAX_BLOCK_TERMS = 256
-MAX_ROWS = 4
 
 
 @dataclass(frozen=True)
@@ -58,39 +57,50 @@ class DirectKernel:
     def rank(self) -> int:
         return len(self.inputs[0].offsets[0])
 
-    def rows(self) -> int:
-        """Rows of a block: as many as fit the limits, a power of two."""
-        if self.rank == 1:
-            return 1
-        terms = sum(len(t.weights) for t in self.inputs)
-        rows = MAX_ROWS
-        while rows > 1 and rows * terms > MAX_BLOCK_TERMS:
-            rows //= 2
-        return rows
+    def tile(self, unit: VectorUnit) -> RegisterTile:
+        """The block that is fastest on a vector unit."""
+        return choose_tile([(terms.offsets, terms.weights) for terms in self.inputs], unit)
 
 
-def build_direct_kernel(kernel: DirectKernel, element: ir.Type) -> func.FuncOp:
-    """Insert the kernel's function at the current insertion point."""
+def build_direct_kernel(
+    kernel: DirectKernel, element: ir.Type, unit: VectorUnit, tile: RegisterTile | None = None
+) -> func.FuncOp:
+    """Insert the kernel's function at the current insertion point.
+
+    `tile` is the block of outputs, the one for the vector unit where it is None.
+    """
     inputs = len(kernel.inputs) + kernel.has_addend
     views = [view_type(kernel.rank, element)] * (inputs + 1)
     function = kernel_function(kernel.name, views, inputs)
     with ir.InsertionPoint(function.entry_block):
-        _Emitter(kernel, ElementCode(element), function.entry_block).emit()
+        code = ElementCode(element, unit.bytes)
+        _Emitter(kernel, code, tile or kernel.tile(unit), function.entry_block).emit()
         func.ReturnOp([])
     return function
 
 
 @dataclass(frozen=True)
-class _Block:
-    """Straight-line code for some rows: for every input, matrices over its input points."""
+class _Rows:
+    """Rows that are summed up together: for every input, matrices over its input points."""
 
     outputs: list[Offset]
     inputs: list[tuple[np.ndarray, list[Offset]]]
 
 
+@dataclass(frozen=True)
+class _Width:
+    """How much of a row is summed up at once: vectors of some lanes, the last ones masked."""
+
+    vectors: int
+    lanes: int
+    mask: ir.Value | None = None
+
+
 class _Emitter:
-    def __init__(self, kernel: DirectKernel, code: ElementCode, entry: ir.Block):
-        self.kernel, self.code = kernel, code
+    def __init__(
+        self, kernel: DirectKernel, code: ElementCode, tile: RegisterTile, entry: ir.Block
+    ):
+        self.kernel, self.code, self.tile = kernel, code, tile
         arguments = list(entry.arguments)
         count = len(kernel.inputs)
         self.inputs = arguments[:count]
@@ -108,17 +118,9 @@ class _Emitter:
             end = memref.dim(self.output, self.constants.index(axis))
         rank = self.kernel.rank
         if axis == rank - 1:
-            block = self._block_of(rows)
-            rest = strided_loop(
-                self.constants,
-                begin,
-                end,
-                self.code.lanes,
-                lambda base: self._emit_block(block, [*bases, base], None),
-            )
-            self._tail(block, [*bases, rest], end)
+            self._row(self._rows_of(rows), bases, begin, end)
             return
-        steps = [self.kernel.rows(), 1] if axis == rank - 2 else [1]
+        steps = [self.tile.rows, 1] if axis == rank - 2 else [1]
         for step in dict.fromkeys(steps):
             begin = strided_loop(
                 self.constants,
@@ -128,66 +130,102 @@ class _Emitter:
                 lambda base, step=step: self._loops(axis + 1, step, [*bases, base]),
             )
 
-    def _tail(self, block: _Block, bases: list[ir.Value], end: ir.Value) -> None:
-        """The last points of a row, fewer than a vector, under a mask."""
-        left = arith.subi(end, bases[-1])
-        some = arith.cmpi(arith.CmpIPredicate.sgt, left, self.constants.index(0))
-        with ir.InsertionPoint(scf.IfOp(some).then_block):
-            kind = ir.VectorType.get([self.code.lanes], ir.IntegerType.get_signless(1))
-            self._emit_block(block, bases, vector.create_mask(kind, [left]))
+    def _row(self, rows: _Rows, bases: list[ir.Value], begin: ir.Value, end: ir.Value) -> None:
+        """The loops along rows: several vectors at once, single ones, and what is left."""
+        lanes = self.code.lanes
+        # Rows that are left alone are few: short code is enough for them.
+        most = self.tile.vectors if len(rows.outputs) == self.tile.rows else 1
+        widths = [_Width(most, lanes)]
+        if not self.code.is_maskable:
+            widths += [_Width(1, lanes)] * (most > 1) + [_Width(1, 1)]
+        for width in widths:
+            begin = strided_loop(
+                self.constants,
+                begin,
+                end,
+                width.vectors * width.lanes,
+                lambda base, width=width: self._emit_block(rows, [*bases, base], width),
+            )
+        if self.code.is_maskable:
+            self._masked(rows, bases, begin, end)
+
+    def _masked(self, rows: _Rows, bases: list[ir.Value], begin: ir.Value, end: ir.Value) -> None:
+        """The last points of a row, vector by vector under a mask."""
+        lanes = self.code.lanes
+        kind = ir.VectorType.get([lanes], ir.IntegerType.get_signless(1))
+        for base in scf.for_(begin, end, self.constants.index(lanes)):
+            mask = vector.create_mask(kind, [arith.subi(end, base)])
+            self._emit_block(rows, [*bases, base], _Width(1, lanes, mask))
             scf.yield_([])
 
-    def _block_of(self, rows: int) -> _Block:
+    def _rows_of(self, rows: int) -> _Rows:
         rank = self.kernel.rank
         tile = tuple(rows if axis == rank - 2 else 1 for axis in range(rank))
         operators = [crush(t.offsets, t.weights, tile) for t in self.kernel.inputs]
-        return _Block(
+        return _Rows(
             [tuple(row) for row in operators[0].output_offsets.tolist()],
             [(op.matrix, [tuple(p) for p in op.input_offsets.tolist()]) for op in operators],
         )
 
-    def _emit_block(self, block: _Block, bases: list[ir.Value], mask: ir.Value | None) -> None:
-        """One vector of every row, whole or under a mask."""
-        sums = [self._start(bases, output, mask) for output in block.outputs]
+    def _emit_block(self, rows: _Rows, bases: list[ir.Value], width: _Width) -> None:
+        """Some vectors of every row."""
+        places = [[*bases[:-1], base] for base in self._columns(bases[-1], width)]
+        sums = [[self._start(at, output, width) for at in places] for output in rows.outputs]
         for view, terms, (matrix, points) in zip(
-            self.inputs, self.kernel.inputs, block.inputs, strict=True
+            self.inputs, self.kernel.inputs, rows.inputs, strict=True
         ):
             for column, point in enumerate(points):
                 shift = [p + lo for p, lo in zip(point, terms.reach_lo, strict=True)]
-                value = self._read(view, shifted(self.constants, bases, shift), mask)
+                values = [self._read(view, at, shift, width) for at in places]
                 for row in np.flatnonzero(matrix[:, column]).tolist():
-                    weight = self._number(float(matrix[row, column]))
-                    sums[row] = (
+                    weight = self._number(float(matrix[row, column]), width)
+                    sums[row] = [
                         arith.mulf(weight, value)
-                        if sums[row] is None
-                        else math.fma(weight, value, sums[row])
-                    )
-        for output, total in zip(block.outputs, sums, strict=True):
-            at = shifted(self.constants, bases, output)
-            result = self.code.narrow(total, self.code.lanes)
-            if mask is None:
-                vector.store(result, self.output, at)
-            else:
-                vector.maskedstore(self.output, at, mask, result)
+                        if total is None
+                        else math.fma(weight, value, total)
+                        for value, total in zip(values, sums[row], strict=True)
+                    ]
+        for output, totals in zip(rows.outputs, sums, strict=True):
+            for at, total in zip(places, totals, strict=True):
+                self._write(total, shifted(self.constants, at, output), width)
 
-    def _start(self, bases, output: Offset, mask: ir.Value | None) -> ir.Value | None:
+    def _columns(self, base: ir.Value, width: _Width) -> list[ir.Value]:
+        """Where the vectors of a row begin."""
+        steps = range(0, width.vectors * width.lanes, width.lanes)
+        return [shifted(self.constants, [base], [step])[0] for step in steps]
+
+    def _start(self, at: list[ir.Value], output: Offset, width: _Width) -> ir.Value | None:
         """The number that a sum starts from, or None for nothing."""
-        total = self._number(self.kernel.constant) if self.kernel.constant else None
+        total = self._number(self.kernel.constant, width) if self.kernel.constant else None
         if self.addend is not None:
-            value = self._read(self.addend, shifted(self.constants, bases, output), mask)
+            value = self._read(self.addend, at, output, width)
             total = value if total is None else arith.addf(value, total)
         return total
 
-    def _read(self, view: ir.Value, at: list[ir.Value], mask: ir.Value | None) -> ir.Value:
-        kind = ir.VectorType.get([self.code.lanes], self.code.storage)
-        if mask is None:
-            value = vector.load(kind, view, at)
+    def _read(
+        self, view: ir.Value, at: list[ir.Value], shift: Sequence[int], width: _Width
+    ) -> ir.Value:
+        place = shifted(self.constants, at, shift)
+        if width.lanes == 1:
+            return self.code.widen(memref.load(view, place), 1)
+        kind = ir.VectorType.get([width.lanes], self.code.storage)
+        if width.mask is None:
+            value = vector.load(kind, view, place)
         else:
-            nothing = self.constants.get("nothing", lambda: self.code.zero(self.code.lanes))
-            value = vector.maskedload(kind, view, at, mask, nothing)
-        return self.code.widen(value, self.code.lanes)
+            nothing = self.constants.get("nothing", lambda: self.code.zero(width.lanes))
+            value = vector.maskedload(kind, view, place, width.mask, nothing)
+        return self.code.widen(value, width.lanes)
 
-    def _number(self, value: float) -> ir.Value:
+    def _write(self, total: ir.Value, place: list[ir.Value], width: _Width) -> None:
+        result = self.code.narrow(total, width.lanes)
+        if width.lanes == 1:
+            memref.store(result, self.output, place)
+        elif width.mask is None:
+            vector.store(result, self.output, place)
+        else:
+            vector.maskedstore(self.output, place, width.mask, result)
+
+    def _number(self, value: float, width: _Width) -> ir.Value:
         return self.constants.get(
-            ("number", value), lambda: self.code.constant(value, self.code.lanes)
+            ("number", value, width.lanes), lambda: self.code.constant(value, width.lanes)
         )

@@ -12,17 +12,23 @@ VECTOR_BYTES = 64
 class ElementCode:
     """Code for elements of one storage type, summed up in f64 (for f64) or f32 (for the rest).
 
-    `lanes` is the number of elements a vector holds: 64 bytes of the accumulation type.
+    `lanes` is the number of elements that a vector holds: `vector_bytes` of the accumulation type.
     """
 
     storage: ir.Type
+    vector_bytes: int = VECTOR_BYTES
     accumulation: ir.Type = field(init=False)
     lanes: int = field(init=False)
 
     def __post_init__(self):
         is_double = isinstance(self.storage, ir.F64Type)
         self.accumulation = self.storage if is_double else ir.F32Type.get()
-        self.lanes = VECTOR_BYTES // (8 if is_double else 4)
+        self.lanes = self.vector_bytes // (8 if is_double else 4)
+
+    @property
+    def is_maskable(self) -> bool:
+        """Whether processors load and store such elements under a mask: not all do of 16 bits."""
+        return self.storage == self.accumulation
 
     def shaped(self, element: ir.Type, lanes: int) -> ir.Type:
         """`element` itself for one lane, otherwise a vector of it."""
