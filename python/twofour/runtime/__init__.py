@@ -40,6 +40,8 @@ from twofour.runtime.progress import Progress
 from twofour.runtime.stepping import LinearStepper, check_steps
 from twofour.runtime.sweeps import LinearKernel
 from twofour.runtime.threads import parallel_run, resolve_threads
+from twofour.runtime.tile_program import TileCode, tile_code
+from twofour.runtime.tiled_stepping import TiledStepper
 
 __all__ = [
     "ELEMENT_TYPES",
@@ -66,6 +68,8 @@ __all__ = [
     "NativeKernel",
     "Plan",
     "Progress",
+    "TileCode",
+    "TiledStepper",
     "View",
     "advance_array",
     "advance_fields",
@@ -89,5 +93,6 @@ __all__ = [
     "source_index",
     "step_entry",
     "storage_view",
+    "tile_code",
     "to_storage",
 ]

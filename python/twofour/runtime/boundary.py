@@ -175,12 +175,12 @@ def _axis_operations(
 
     sides = [(a, b) for a, b in ((0, lower), (upper, extent)) if a < b]
     if entry.mode in ("zero", "constant"):
-        value = _storage_constant(entry, element)
+        value = storage_constant(entry.value if entry.mode == "constant" else 0.0, element)
         return [(index(a, b), None, value) for a, b in sides]
     operations = []
     for begin, end in sides:
         sources = lower + source_index(entry.mode, upper - lower, np.arange(begin, end) - lower)
-        for first, last, step in _runs(sources.tolist()):
+        for first, last, step in index_runs(sources.tolist()):
             target = index(begin + first, begin + last)
             origin = sources[first].item()
             if step == 0:
@@ -191,7 +191,7 @@ def _axis_operations(
     return operations
 
 
-def _runs(sources: list[int]) -> list[tuple[int, int, int]]:
+def index_runs(sources: list[int]) -> list[tuple[int, int, int]]:
     """Split `sources` into maximal runs (first, last, step) whose step is 1, -1 or 0."""
     runs = []
     first = 0
@@ -206,13 +206,14 @@ def _runs(sources: list[int]) -> list[tuple[int, int, int]]:
     return runs
 
 
-def _storage_constant(entry: AxisBoundary, element: ElementType) -> np.generic:
-    value = to_storage(np.float64(entry.value if entry.mode == "constant" else 0.0), element)
-    if not np.isfinite(from_storage(value, element)):
+def storage_constant(value: float, element: ElementType) -> np.generic:
+    """Return a boundary's constant as it is stored; raises TwofourError where it is too large."""
+    stored = to_storage(np.float64(value), element)
+    if not np.isfinite(from_storage(stored, element)):
         raise TwofourError(
-            f"expected a boundary constant in the range of {element.name}, got {entry.value}"
+            f"expected a boundary constant in the range of {element.name}, got {value}"
         )
-    return value[()]
+    return stored[()]
 
 
 def refresh_halo(

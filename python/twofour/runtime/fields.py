@@ -137,7 +137,8 @@ class FieldStepper:
             # Two fields that only change places hold the same halo from the start.
             return None
         whole = Box((0,) * len(field.shape), field.shape)
-        return field.position, heir, around(whole, Box(*field.interior))
+        kept = [box.slices for box in around(whole, Box(*field.interior))]
+        return field.position, heir, kept
 
     def advance(
         self,

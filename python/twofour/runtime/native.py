@@ -28,6 +28,7 @@ class NativeKernel:
         self, name: str, address: int, rank: int, inputs: int, outputs: int, keep_alive: object
     ):
         self.name = name
+        self.address = address
         self.rank = rank
         self.inputs = inputs
         self.outputs = outputs

@@ -45,6 +45,27 @@ def check_steps(steps: int) -> int:
     return count
 
 
+def check_interior(
+    interior: Box, shape: Sequence[int], below: Sequence[int], above: Sequence[int]
+) -> None:
+    """Raise TwofourError where an interior leaves no such halo in an array of `shape`."""
+    rank = len(shape)
+    if len(interior.lower) != rank or len(interior.upper) != rank:
+        raise TwofourError(f"expected an interior of rank {rank}, got {len(interior.lower)}")
+    for axis, (lower, upper, extent) in enumerate(
+        zip(interior.lower, interior.upper, shape, strict=True)
+    ):
+        if not 0 <= lower < upper <= extent:
+            raise TwofourError(
+                f"expected an interior within [0, {extent}) on axis {axis}, got [{lower}, {upper})"
+            )
+        if lower < below[axis] or extent - upper < above[axis]:
+            raise TwofourError(
+                f"expected a halo of {below[axis]} and {above[axis]} cells on axis {axis}, "
+                f"got {lower} and {extent - upper}"
+            )
+
+
 class LinearStepper:
     """Advances arrays by single-step sweeps and, where `fused` is given, by fused ones.
 
@@ -147,30 +168,12 @@ class LinearStepper:
                 return None
         else:
             interior = self.interior
-            self._check_interior(shape, below, above)
+            check_interior(interior, shape, below, above)
         plan = self._padded_plan(array, interior, self.fused)
         if self.fused is not None and plan.fused is None:
             # Without fusion the halo need not be as deep.
             plan = self._padded_plan(array, interior, None)
         return plan
-
-    def _check_interior(self, shape, below, above) -> None:
-        box = self.interior
-        if len(box.lower) != self.rank or len(box.upper) != self.rank:
-            raise TwofourError(f"expected an interior of rank {self.rank}, got {len(box.lower)}")
-        for axis, (lower, upper, extent) in enumerate(
-            zip(box.lower, box.upper, shape, strict=True)
-        ):
-            if not 0 <= lower < upper <= extent:
-                raise TwofourError(
-                    f"expected an interior within [0, {extent}) on axis {axis}, "
-                    f"got [{lower}, {upper})"
-                )
-            if lower < below[axis] or extent - upper < above[axis]:
-                raise TwofourError(
-                    f"expected a halo of {below[axis]} and {above[axis]} cells on axis {axis}, "
-                    f"got {lower} and {extent - upper}"
-                )
 
     def _padded_plan(self, array: Box, interior: Box, fused: LinearKernel | None) -> "LinearPlan":
         """Return the plan in buffers that have the halo which the array lacks."""
@@ -218,7 +221,7 @@ class LinearPlan:
         # The array's own halo is refreshed in the result as well.
         self.refresh_result = owns_halo and not single.refresh.empty
         # Cells of the array that sweeps do not write, as disjoint slabs around the interior.
-        self.kept = around(crop, single.interior)
+        self.kept = [box.slices for box in around(crop, single.interior)]
 
 
 def _row_bytes(length: int) -> int:

@@ -82,7 +82,7 @@ class Box:
         return self.grown(origin, [-o for o in origin])
 
 
-def around(outer: Box, inner: Box) -> list[tuple[slice, ...]]:
+def around(outer: Box, inner: Box) -> list[Box]:
     """Return disjoint boxes that cover `outer` without `inner`."""
     boxes = []
     for axis in range(len(outer.lower)):
@@ -90,7 +90,7 @@ def around(outer: Box, inner: Box) -> list[tuple[slice, ...]]:
         begin, end = inner.lower[axis], inner.upper[axis]
         boxes += [outer.with_axis(axis, low, begin), outer.with_axis(axis, end, high)]
         outer = outer.with_axis(axis, begin, end)
-    return [box.slices for box in boxes if not box.empty]
+    return [box for box in boxes if not box.empty]
 
 
 def halo_reach(reach: Sequence[int]) -> tuple[int, ...]:

@@ -3,7 +3,9 @@
 
 import operator
 import os
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from threading import Event
 
 from twofour.errors import TwofourError
 
@@ -61,6 +63,41 @@ def parallel_run(bound, extent: int, threads: int, points: int) -> None:
         for begin, end in zip(bounds[1:-1], bounds[2:], strict=True):
             futures.append(pool.submit(bound.run, begin, end))
         bound.run(0, bounds[1])
+    finally:
+        wait(futures)
+    for future in futures:
+        future.result()
+
+
+def run_together(work: Callable[[int, int], None], threads: int) -> None:
+    """Run `work(number, count)` at the same time on `count` threads, number = 0 ... count - 1.
+
+    `count` is `threads`, or less where the system has no more threads to give. An exception of any
+    of them is raised after all have ended.
+    """
+    if threads == 1:
+        work(0, 1)
+        return
+    ready = Event()
+    joined = 1
+
+    def join(number: int) -> None:
+        # Those that wait for each other have to know how many they are.
+        ready.wait()
+        if number < joined:
+            work(number, joined)
+
+    futures: list[Future] = []
+    try:
+        try:
+            for number in range(1, threads):
+                futures.append(_pool().submit(join, number))
+                joined += 1
+        except RuntimeError:
+            pass
+        finally:
+            ready.set()
+        work(0, joined)
     finally:
         wait(futures)
     for future in futures:

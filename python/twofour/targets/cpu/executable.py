@@ -22,13 +22,16 @@ from twofour.runtime import (
     NativeFunction,
     NativeKernel,
     Plan,
+    TiledStepper,
     check_fixed,
     element_type,
     field_element_type,
     resolve_threads,
+    tile_code,
 )
 from twofour.targets.cpu.jit import CompiledModule, lower_to_llvm, rename_functions
 from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
+from twofour.targets.cpu.tile_driver import COPY, DRIVE, add_tile_driver
 from twofour.targets.fields import field_spec
 from twofour.targets.plan import CallSequence, NoPlan, read_calls
 
@@ -61,6 +64,9 @@ class CpuExecutable:
             self._kernel_inputs = kernel_inputs
             if self._calls is None:
                 _check_memory(main)
+            if self._is_tiled:
+                rank = len(compiled.single.reach_lo)
+                add_tile_driver(compiled.module, rank, element_type(compiled.element).itemsize)
             self._symbols = rename_functions(compiled.module)
             lower_to_llvm(compiled.module, compiled.filename)
             self._code = CompiledModule(compiled.module)
@@ -74,6 +80,11 @@ class CpuExecutable:
     def is_threaded(self) -> bool:
         """Whether sweeps run on several threads: not inside a program's own loops and copies."""
         return self.is_linear or self._calls is not None
+
+    @property
+    def _is_tiled(self) -> bool:
+        """Whether steps run in time tiles: fused kernels bring their own."""
+        return self.is_linear and self.compiled.fused is None
 
     def _kernel(self, name: str, rank: int, outputs: int = 1) -> NativeKernel:
         inputs = self._kernel_inputs[name]
@@ -95,8 +106,24 @@ class CpuExecutable:
         boundary: Sequence[AxisBoundary],
         threads: int | None = None,
         interior: tuple[Sequence[int], Sequence[int]] | None = None,
-    ) -> LinearStepper:
-        """A stepper for arrays that are the domain, or hold it and its halo (`interior`)."""
+        tile: tuple[int, Sequence[int]] | None = None,
+    ) -> LinearStepper | TiledStepper:
+        """A stepper for arrays that are the domain, or hold it and its halo (`interior`).
+
+        `tile` = (steps, extents) is the time tile of unfused steps; a model chooses it otherwise.
+        """
+        if self._is_tiled:
+            drive, copy = (self._code.address(self._symbols[name]) for name in (DRIVE, COPY))
+            return TiledStepper(
+                self._linear_kernel(self.compiled.single),
+                tile_code(drive, copy, self._code),
+                element_type(self.compiled.element),
+                boundary,
+                len(self.compiled.single.offsets),
+                threads=threads,
+                interior=interior,
+                tile=tile,
+            )
         return LinearStepper(
             self._linear_kernel(self.compiled.single),
             element_type(self.compiled.element),

@@ -107,5 +107,6 @@ def _add_address_functions(module: ir.Module) -> list[str]:
                 f"  %0 = llvm.mlir.addressof @{_C_INTERFACE}{name} : !llvm.ptr"
                 "  llvm.return %0 : !llvm.ptr }"
             )
-            module.body.append(list(getter.body.operations)[1])
+            with ir.InsertionPoint(module.body):
+                list(getter.body.operations)[1].operation.clone()
     return names

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How deep and how large time tiles are: a model of compute, memory and redundant points.
+
+A point and step costs `terms` multiply-adds, and what neighbouring tiles compute as well comes on
+top. The source is read and the target written once in T steps, at the rate of the memory that the
+arrays fit. Scratch arrays are to stay in the second-level cache of a core.
+"""
+
+import itertools
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from twofour.runtime.tiles import Geometry
+
+# Steps of a tile that are considered.
+DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16)
+# Shorter rows would spend their time on starting.
+SHORTEST_ROW = 2048  # bytes
+# Part of a cache that is there for one kind of data.
+SHARE = 0.8
+
+# Nominal rates of one core, in cycles, of processors with 32-byte vectors (Zen 3): they weigh
+# memory against arithmetic, no more.
+MULTIPLY_ADDS = 64  # bytes of multiply-adds a cycle
+NEAR, SHARED_CACHE, MEMORY = 24, 10, 3.5  # bytes a cycle from L2, L3 and memory
+COMMAND = 60  # cycles to start a sweep of a tile
+BARRIER = 2000  # cycles to meet the other threads
+
+
+@dataclass(frozen=True)
+class Caches:
+    """Bytes of a core's second-level cache and of the last-level cache."""
+
+    second: int
+    last: int
+
+
+def caches() -> Caches:
+    """The caches of this machine, or usual ones where the system does not tell."""
+
+    def size(name: str, usual: int) -> int:
+        try:
+            return max(os.sysconf(name), 0) or usual
+        except (ValueError, OSError, AttributeError):
+            return usual
+
+    return Caches(size("SC_LEVEL2_CACHE_SIZE", 1 << 19), size("SC_LEVEL3_CACHE_SIZE", 1 << 24))
+
+
+@dataclass(frozen=True)
+class TileChoice:
+    """Steps of a tile, its extents, and the cycles a point and step is expected to take."""
+
+    steps: int
+    extents: tuple[int, ...]
+    cycles: float
+
+
+def choose_tiles(
+    geometry: Geometry, itemsize: int, terms: int, steps: int, threads: int, machine: Caches
+) -> TileChoice:
+    """The tiles of a run of `steps` steps that are expected to be fastest."""
+    found = [
+        choice
+        for depth in DEPTHS
+        if depth <= steps
+        for choice in _of_depth(geometry, itemsize, terms, depth, threads, machine)
+    ]
+    return min(found, key=lambda choice: (choice.cycles, choice.steps))
+
+
+def _of_depth(
+    geometry: Geometry, itemsize: int, terms: int, depth: int, threads: int, machine: Caches
+) -> Iterator[TileChoice]:
+    interior = geometry.interior.shape
+    points = math.prod(interior)
+    grown = [
+        (depth - 1) * (below + above)
+        for below, above in zip(geometry.below, geometry.above, strict=True)
+    ]
+    for extents in _extents(geometry, itemsize, depth, grown, threads, machine):
+        counts = [-(-n // e) for n, e in zip(interior, extents, strict=True)]
+        tiles = math.prod(counts)
+        # A tile shrinks by one reach a step: on average it is as large as at half its depth.
+        redundancy = math.prod(
+            1 + g / 2 / (n / count) for g, n, count in zip(grown, interior, counts, strict=True)
+        )
+        working = min(threads, tiles)
+        balance = -(-tiles // working) * working / tiles * threads / working
+        compute = terms * itemsize / MULTIPLY_ADDS
+        footprint = 2 * points * itemsize
+        rate = NEAR if footprint <= SHARE * machine.second * threads else SHARED_CACHE
+        if footprint > SHARE * machine.last:
+            rate = MEMORY
+        transfer = 3 * itemsize / rate / depth
+        near = 3 * itemsize / NEAR if depth > 1 else 0.0
+        busy = max(compute, near) * redundancy
+        overhead = COMMAND * tiles / points + BARRIER * threads / depth / points
+        cycles = (max(busy, transfer) + min(busy, transfer) / 2) * balance + overhead
+        yield TileChoice(depth, extents, cycles)
+
+
+def _extents(
+    geometry: Geometry,
+    itemsize: int,
+    depth: int,
+    grown: Sequence[int],
+    threads: int,
+    machine: Caches,
+) -> Iterator[tuple[int, ...]]:
+    """Extents of tiles whose scratch arrays fit the cache, the slowest axis as long as it may."""
+    interior = geometry.interior.shape
+    shortest = max(1, SHORTEST_ROW // itemsize)
+    choices = [
+        list(_halved(n, shortest if axis == len(interior) - 1 else 4))
+        for axis, n in enumerate(interior)
+    ][1:]
+    budget = SHARE * machine.second / itemsize / 2
+    for rest in itertools.product(*choices):
+        if depth == 1:
+            # Enough parts for the threads to share out.
+            longest = -(-interior[0] // (4 * threads)) if threads > 1 else interior[0]
+        else:
+            section = math.prod(e + g for e, g in zip(rest, grown[1:], strict=True))
+            longest = int(budget / section) - grown[0]
+        if longest >= 1:
+            yield (min(longest, interior[0]), *rest)
+            if threads > 1 and depth > 1:
+                even = -(-interior[0] // (-(-interior[0] // longest // threads) * threads or 1))
+                yield (max(1, min(even, longest)), *rest)
+
+
+def _halved(extent: int, least: int) -> Iterator[int]:
+    """The extent, its half, its quarter ... down to `least`."""
+    yield extent
+    parts = 2
+    while -(-extent // parts) >= least:
+        yield -(-extent // parts)
+        parts *= 2

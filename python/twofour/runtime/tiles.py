@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Time tiles: several steps of a part of the domain, one after another, while it is in the cache.
+
+The domain is cut into boxes. A tile writes its box after T steps; its step t writes that box grown
+by T - t reaches, but not beyond the interior on axes whose halo is an image or a constant, and on
+`fixed` ones. Step 1 reads the source array, step T writes the target array, the steps between go
+from one scratch array to another. What neighbours compute as well is the price for needing nothing
+of them: tiles are independent, in any order and on any thread.
+
+Before step t the halo of the scratch array is refreshed where the tile touches the domain's end.
+Cells of the source array that need a halo are gathered into a small array first. Periodic axes have
+no end: tiles reach around. Hence every step sees the boundary exactly, and since all points are
+computed by the kernel of single steps, results have the bits of single steps.
+
+With T = 1 there is no scratch array, and only the rim that needs a halo is gathered.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from twofour.runtime.boundary import AxisBoundary
+from twofour.runtime.cells import Kind, Piece, pieces
+from twofour.runtime.sweeps import Box, around, halo_reach
+
+SOURCE, TARGET, EVEN, ODD, GATHERED = range(5)
+SCRATCH = (EVEN, ODD, GATHERED)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Cells of one of the arrays of a tile: from `start` on with a step an axis.
+
+    Coordinates are those of the domain for SOURCE and TARGET, and relative to a tile's scratch
+    array otherwise, which is C-contiguous and of `extents`.
+    """
+
+    array: int
+    start: tuple[int, ...]
+    steps: tuple[int, ...]
+    extents: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The kernel writes cells of `shape` at `target`, its view of the input begins at `source`."""
+
+    source: Cells
+    target: Cells
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Cells of `shape` go from `source` to `target`; without a source they become `value`."""
+
+    source: Cells | None
+    target: Cells
+    shape: tuple[int, ...]
+    value: float = 0.0
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """A domain in an array: its interior, the reach of one step and the boundary, an axis each.
+
+    The interior is what is updated. On `fixed` axes the array holds the rim that is read, on other
+    axes nothing outside the interior is read.
+    """
+
+    interior: Box
+    reach_lo: tuple[int, ...]
+    reach_hi: tuple[int, ...]
+    boundary: tuple[AxisBoundary, ...]
+
+    @property
+    def rank(self) -> int:
+        return len(self.reach_lo)
+
+    @property
+    def below(self) -> tuple[int, ...]:
+        """Cells of halo that a step reads below, an axis each."""
+        return halo_reach(self.reach_lo)
+
+    @property
+    def above(self) -> tuple[int, ...]:
+        """Cells of halo that a step reads above, an axis each."""
+        return halo_reach(self.reach_hi)
+
+    def read_by(self, box: Box) -> Box:
+        """The cells that a step reads to write a box, its halo included."""
+        return box.grown(self.below, self.above)
+
+
+def cut(geometry: Geometry, extents: Sequence[int]) -> list[list[tuple[int, int]]]:
+    """Cut the interior into parts of at most `extents` points an axis, of about one size.
+
+    No part is shorter than the reach of a step, unless the interior is: what lies beyond an end
+    depends on cells within a reach of it.
+    """
+    parts = []
+    for axis, wanted in enumerate(extents):
+        lower, upper = geometry.interior.lower[axis], geometry.interior.upper[axis]
+        extent = upper - lower
+        least = max(1, geometry.below[axis] + geometry.above[axis])
+        count = max(1, min(-(-extent // max(1, wanted)), extent // least))
+        bounds = [lower + extent * part // count for part in range(count + 1)]
+        parts.append(list(itertools.pairwise(bounds)))
+    return parts
+
+
+class TileSteps:
+    """What one tile does in `steps` steps, as sweeps and copies in order.
+
+    `row` makes the length of a row that scratch arrays have from the one they need.
+    """
+
+    def __init__(self, geometry: Geometry, box: Box, steps: int, row: Callable[[int], int]):
+        self._geometry, self._box, self._steps = geometry, box, steps
+        self._storage = geometry.read_by(self._level(2)) if steps > 1 else box
+        self._extents = (*self._storage.shape[:-1], row(self._storage.shape[-1]))
+        self.actions: list[Sweep | Copy] = [
+            *self._first(),
+            *itertools.chain.from_iterable(map(self._later, range(2, steps + 1))),
+        ]
+
+    def scratch_points(self) -> dict[int, int]:
+        """The number of points of each scratch array that is used."""
+        used = {}
+        for action in self.actions:
+            if action.target.array in SCRATCH:
+                used[action.target.array] = max(
+                    used.get(action.target.array, 0), math.prod(action.target.extents)
+                )
+        return used
+
+    def _level(self, step: int) -> Box:
+        """What a step writes."""
+        g, left = self._geometry, self._steps - step
+        grown = self._box.grown([left * b for b in g.below], [left * a for a in g.above])
+        lower, upper = list(grown.lower), list(grown.upper)
+        for axis, entry in enumerate(g.boundary):
+            if entry.mode != "periodic":
+                lower[axis] = max(lower[axis], g.interior.lower[axis])
+                upper[axis] = min(upper[axis], g.interior.upper[axis])
+        return Box(tuple(lower), tuple(upper))
+
+    def _written(self, step: int, start: Sequence[int]) -> Cells:
+        """Where the output of a step lies that begins at `start`."""
+        if step == self._steps:
+            return Cells(TARGET, tuple(start), (1,) * self._geometry.rank)
+        return self._in_scratch(step, start)
+
+    def _in_scratch(
+        self, step: int, start: Sequence[int], steps: tuple[int, ...] | None = None
+    ) -> Cells:
+        """Cells of the array that a step writes."""
+        at = tuple(s - lo for s, lo in zip(start, self._storage.lower, strict=True))
+        steps = steps or (1,) * self._geometry.rank
+        return Cells((EVEN, ODD)[step % 2], at, steps, self._extents)
+
+    def _first(self) -> Iterator[Sweep | Copy]:
+        """Step 1: straight from the source, but for the rim that needs a halo."""
+        g, box = self._geometry, self._level(1)
+        free = self._free_of_halo()
+        ones = (1,) * g.rank
+        bulk = Box(tuple(map(max, box.lower, free.lower)), tuple(map(min, box.upper, free.upper)))
+        if bulk.empty:
+            rims = [box]
+        else:
+            rims = around(box, bulk)
+            begin = tuple(lo - r for lo, r in zip(bulk.lower, g.reach_lo, strict=True))
+            yield Sweep(Cells(SOURCE, begin, ones), self._written(1, bulk.lower), bulk.shape)
+        for rim in rims:
+            region = g.read_by(rim)
+            for piece in pieces(region, g.interior, g.boundary):
+                at = piece.target.relative_to(region.lower).lower
+                target = Cells(GATHERED, at, ones, region.shape)
+                yield _copy(piece, Cells(SOURCE, piece.source, piece.steps), target)
+            begin = tuple(b - r for b, r in zip(g.below, g.reach_lo, strict=True))
+            gathered = Cells(GATHERED, begin, ones, region.shape)
+            yield Sweep(gathered, self._written(1, rim.lower), rim.shape)
+
+    def _free_of_halo(self) -> Box:
+        """The points of the interior whose step reads cells of the source array only."""
+        g = self._geometry
+        depth = [entry.mode != "fixed" for entry in g.boundary]
+        return g.interior.grown(
+            [-b * d for b, d in zip(g.below, depth, strict=True)],
+            [-a * d for a, d in zip(g.above, depth, strict=True)],
+        )
+
+    def _later(self, step: int) -> Iterator[Sweep | Copy]:
+        """A step from scratch: first its halo, then the sweep."""
+        g, box = self._geometry, self._level(step)
+        # Periodic axes have no ends here: what lies beyond was computed.
+        for piece in pieces(g.read_by(box), g.interior, g.boundary):
+            source = self._refreshed_from(piece, step - 1)
+            if source is None or (piece.kind in (Kind.RIM, Kind.CONSTANT) and step > 3):
+                # Steps 2 and 3 have filled both arrays with what does not change.
+                continue
+            yield _copy(piece, source, self._in_scratch(step - 1, piece.target.lower))
+        begin = [lo - r for lo, r in zip(box.lower, g.reach_lo, strict=True)]
+        yield Sweep(self._in_scratch(step - 1, begin), self._written(step, box.lower), box.shape)
+
+    def _refreshed_from(self, piece: Piece, step: int) -> Cells | None:
+        """Where cells beside what a step wrote are read from, None where they are there."""
+        if piece.kind in (Kind.RIM, Kind.CONSTANT):
+            return Cells(SOURCE, piece.source, piece.steps)
+        source, steps = list(piece.source), list(piece.steps)
+        for axis, entry in enumerate(self._geometry.boundary):
+            if entry.mode == "periodic":
+                source[axis], steps[axis] = piece.target.lower[axis], 1
+        if tuple(source) == piece.target.lower and set(steps) == {1}:
+            return None
+        return self._in_scratch(step, source, tuple(steps))
+
+
+def _copy(piece: Piece, source: Cells, target: Cells) -> Copy:
+    constant = piece.kind is Kind.CONSTANT
+    return Copy(None if constant else source, target, piece.target.shape, piece.value)

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Native code that runs time tiles: all steps of a call, on all threads, without Python between.
+
+`drive` takes what twofour.runtime.tile_program encodes. Each thread calls it once. In every sweep
+the threads take tiles from a common counter until none is left, then meet at a barrier, and the
+source and target arrays change places. A tile is a run of commands, each a call of a sweep kernel
+or of `copy_cells` on one input and one output view.
+
+Both are written in LLVM's dialect: they work on addresses, and views of `copy_cells` may go
+backwards, which memrefs may not.
+"""
+
+from twofour.mlir import ir
+
+DRIVE, COPY = "drive_tiles", "copy_cells"
+
+# Rounds of waiting at the barrier before other processes are let run.
+SPINS = 4096
+
+
+def add_tile_driver(module: ir.Module, rank: int, itemsize: int) -> None:
+    """Add `drive_tiles`, and `copy_cells` for views of this rank and bytes an element."""
+    with module.context, ir.Location.unknown():
+        for text in (_DRIVE, _copy(rank, itemsize)):
+            source = ir.Module.parse(text)
+            with ir.InsertionPoint(module.body):
+                for op in source.body.operations:
+                    op.operation.clone()
+
+
+# Words of the program: number of tiles; addresses of tiles, commands and views; words of a view.
+# Tile: first command, command after the last, bytes to add to source and to target.
+# Command: address of the code, first view, first and last row.
+# View: array, byte offset, and a memref descriptor without its addresses.
+# Words shared by the threads, each on a cache line: next tile, threads at the barrier, its turn.
+_DRIVE = f"""
+llvm.func @sched_yield() -> i32
+func.func @{DRIVE}(%program: !llvm.ptr, %arrays: !llvm.ptr, %sweeps: i64, %threads: i64,
+                   %shared: !llvm.ptr) attributes {{llvm.emit_c_interface}} {{
+  %zero = llvm.mlir.constant(0 : i64) : i64
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %four = llvm.mlir.constant(4 : i64) : i64
+  %eight = llvm.mlir.constant(8 : i64) : i64
+  %spins = llvm.mlir.constant({SPINS} : i64) : i64
+  %words = llvm.mlir.constant(80 : i64) : i64
+  %in = llvm.alloca %words x i64 : (i64) -> !llvm.ptr
+  %out = llvm.alloca %words x i64 : (i64) -> !llvm.ptr
+  %local = llvm.alloca %eight x i64 : (i64) -> !llvm.ptr
+  %number = llvm.load %program : !llvm.ptr -> i64
+  %p1 = llvm.getelementptr %program[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  %tiles = llvm.load %p1 : !llvm.ptr -> !llvm.ptr
+  %p2 = llvm.getelementptr %program[2] : (!llvm.ptr) -> !llvm.ptr, i64
+  %commands = llvm.load %p2 : !llvm.ptr -> !llvm.ptr
+  %p3 = llvm.getelementptr %program[3] : (!llvm.ptr) -> !llvm.ptr, i64
+  %views = llvm.load %p3 : !llvm.ptr -> !llvm.ptr
+  %p4 = llvm.getelementptr %program[4] : (!llvm.ptr) -> !llvm.ptr, i64
+  %width = llvm.load %p4 : !llvm.ptr -> i64
+  %arrived = llvm.getelementptr %shared[8] : (!llvm.ptr) -> !llvm.ptr, i64
+  %turn = llvm.getelementptr %shared[16] : (!llvm.ptr) -> !llvm.ptr, i64
+  %target = llvm.getelementptr %arrays[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  %local1 = llvm.getelementptr %local[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  %in_first = llvm.getelementptr %in[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  %out_first = llvm.getelementptr %out[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  %static = llvm.sub %width, %four : i64
+  %bytes = llvm.mul %static, %eight : i64
+  %local_bytes = llvm.mul %eight, %eight : i64
+  scf.for %sweep = %zero to %sweeps step %one : i64 {{
+    %mine = llvm.load %turn atomic acquire {{alignment = 8 : i64}} : !llvm.ptr -> i64
+    %first = llvm.atomicrmw add %shared, %one monotonic : !llvm.ptr, i64
+    %last = scf.while (%t = %first) : (i64) -> i64 {{
+      %more = llvm.icmp "slt" %t, %number : i64
+      scf.condition(%more) %t : i64
+    }} do {{
+    ^bb0(%t: i64):
+      %tile_at = llvm.mul %t, %four : i64
+      %tile = llvm.getelementptr %tiles[%tile_at] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+      %begin = llvm.load %tile : !llvm.ptr -> i64
+      %t1 = llvm.getelementptr %tile[1] : (!llvm.ptr) -> !llvm.ptr, i64
+      %end = llvm.load %t1 : !llvm.ptr -> i64
+      %t2 = llvm.getelementptr %tile[2] : (!llvm.ptr) -> !llvm.ptr, i64
+      %from = llvm.load %t2 : !llvm.ptr -> i64
+      %t3 = llvm.getelementptr %tile[3] : (!llvm.ptr) -> !llvm.ptr, i64
+      %to = llvm.load %t3 : !llvm.ptr -> i64
+      "llvm.intr.memcpy"(%local, %arrays, %local_bytes) <{{isVolatile = false}}>
+        : (!llvm.ptr, !llvm.ptr, i64) -> ()
+      %a0 = llvm.load %local : !llvm.ptr -> i64
+      %b0 = llvm.add %a0, %from : i64
+      llvm.store %b0, %local : i64, !llvm.ptr
+      %a1 = llvm.load %local1 : !llvm.ptr -> i64
+      %b1 = llvm.add %a1, %to : i64
+      llvm.store %b1, %local1 : i64, !llvm.ptr
+      scf.for %c = %begin to %end step %one : i64 {{
+        %command_at = llvm.mul %c, %four : i64
+        %command = llvm.getelementptr %commands[%command_at]
+          : (!llvm.ptr, i64) -> !llvm.ptr, i64
+        %code = llvm.load %command : !llvm.ptr -> !llvm.ptr
+        %c1 = llvm.getelementptr %command[1] : (!llvm.ptr) -> !llvm.ptr, i64
+        %view = llvm.load %c1 : !llvm.ptr -> i64
+        %c2 = llvm.getelementptr %command[2] : (!llvm.ptr) -> !llvm.ptr, i64
+        %row = llvm.load %c2 : !llvm.ptr -> i64
+        %c3 = llvm.getelementptr %command[3] : (!llvm.ptr) -> !llvm.ptr, i64
+        %rows = llvm.load %c3 : !llvm.ptr -> i64
+        %in_at = llvm.mul %view, %width : i64
+        %in_view = llvm.getelementptr %views[%in_at] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+        %out_view = llvm.getelementptr %in_view[%width] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+        %in_static = llvm.getelementptr %in_view[4] : (!llvm.ptr) -> !llvm.ptr, i64
+        %out_static = llvm.getelementptr %out_view[4] : (!llvm.ptr) -> !llvm.ptr, i64
+        %in_rest = llvm.getelementptr %in[2] : (!llvm.ptr) -> !llvm.ptr, i64
+        %out_rest = llvm.getelementptr %out[2] : (!llvm.ptr) -> !llvm.ptr, i64
+        "llvm.intr.memcpy"(%in_rest, %in_static, %bytes) <{{isVolatile = false}}>
+          : (!llvm.ptr, !llvm.ptr, i64) -> ()
+        "llvm.intr.memcpy"(%out_rest, %out_static, %bytes) <{{isVolatile = false}}>
+          : (!llvm.ptr, !llvm.ptr, i64) -> ()
+        %in_array = llvm.load %in_view : !llvm.ptr -> i64
+        %in_base_at = llvm.getelementptr %local[%in_array] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+        %in_base = llvm.load %in_base_at : !llvm.ptr -> i64
+        %in_offset_at = llvm.getelementptr %in_view[1] : (!llvm.ptr) -> !llvm.ptr, i64
+        %in_offset = llvm.load %in_offset_at : !llvm.ptr -> i64
+        %in_address = llvm.add %in_base, %in_offset : i64
+        llvm.store %in_address, %in : i64, !llvm.ptr
+        llvm.store %in_address, %in_first : i64, !llvm.ptr
+        %out_array = llvm.load %out_view : !llvm.ptr -> i64
+        %out_base_at = llvm.getelementptr %local[%out_array] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+        %out_base = llvm.load %out_base_at : !llvm.ptr -> i64
+        %out_offset_at = llvm.getelementptr %out_view[1] : (!llvm.ptr) -> !llvm.ptr, i64
+        %out_offset = llvm.load %out_offset_at : !llvm.ptr -> i64
+        %out_address = llvm.add %out_base, %out_offset : i64
+        llvm.store %out_address, %out : i64, !llvm.ptr
+        llvm.store %out_address, %out_first : i64, !llvm.ptr
+        llvm.call %code(%in, %out, %row, %rows)
+          : !llvm.ptr, (!llvm.ptr, !llvm.ptr, i64, i64) -> ()
+      }}
+      %next = llvm.atomicrmw add %shared, %one monotonic : !llvm.ptr, i64
+      scf.yield %next : i64
+    }}
+    %s = llvm.load %arrays : !llvm.ptr -> i64
+    %d = llvm.load %target : !llvm.ptr -> i64
+    llvm.store %d, %arrays : i64, !llvm.ptr
+    llvm.store %s, %target : i64, !llvm.ptr
+    %before = llvm.atomicrmw add %arrived, %one acq_rel : !llvm.ptr, i64
+    %now = llvm.add %before, %one : i64
+    %is_last = llvm.icmp "eq" %now, %threads : i64
+    scf.if %is_last {{
+      llvm.store %zero, %shared atomic monotonic {{alignment = 8 : i64}} : i64, !llvm.ptr
+      llvm.store %zero, %arrived atomic monotonic {{alignment = 8 : i64}} : i64, !llvm.ptr
+      %following = llvm.add %mine, %one : i64
+      llvm.store %following, %turn atomic release {{alignment = 8 : i64}} : i64, !llvm.ptr
+    }} else {{
+      %waited = scf.while (%w = %zero) : (i64) -> i64 {{
+        %seen = llvm.load %turn atomic acquire {{alignment = 8 : i64}} : !llvm.ptr -> i64
+        %same = llvm.icmp "eq" %seen, %mine : i64
+        scf.condition(%same) %w : i64
+      }} do {{
+      ^bb0(%w: i64):
+        %longer = llvm.add %w, %one : i64
+        %yields = llvm.icmp "sgt" %longer, %spins : i64
+        scf.if %yields {{
+          %status = llvm.call @sched_yield() : () -> i32
+        }}
+        scf.yield %longer : i64
+      }}
+    }}
+  }}
+  return
+}}
+"""
+
+
+def _copy(rank: int, itemsize: int) -> str:
+    """Code that copies rows [begin, end) of the outermost axis of one view to another."""
+    kind = f"i{8 * itemsize}"
+    lines = [
+        f"func.func @{COPY}(%in: !llvm.ptr, %out: !llvm.ptr, %begin: i64, %end: i64)",
+        "  attributes {llvm.emit_c_interface} {",
+        "%zero = llvm.mlir.constant(0 : i64) : i64",
+        "%one = llvm.mlir.constant(1 : i64) : i64",
+        f"%size = llvm.mlir.constant({itemsize} : i64) : i64",
+    ]
+
+    def word(name: str, view: str, index: int, result: str = "i64") -> None:
+        lines.append(
+            f"%{name}_at = llvm.getelementptr %{view}[{index}] : (!llvm.ptr) -> !llvm.ptr, i64"
+        )
+        lines.append(f"%{name} = llvm.load %{name}_at : !llvm.ptr -> {result}")
+
+    word("in_0", "in", 1, "!llvm.ptr")
+    word("out_0", "out", 1, "!llvm.ptr")
+    for axis in range(rank):
+        word(f"extent_{axis}", "out", 3 + axis)
+        word(f"in_stride_{axis}", "in", 3 + rank + axis)
+        word(f"out_stride_{axis}", "out", 3 + rank + axis)
+
+    def at(view: str, axis: int) -> None:
+        lines.append(f"%{view}_shift_{axis} = llvm.mul %x_{axis}, %{view}_stride_{axis} : i64")
+        lines.append(
+            f"%{view}_{axis + 1} = llvm.getelementptr %{view}_{axis}"
+            f"[%{view}_shift_{axis}] : (!llvm.ptr, i64) -> !llvm.ptr, {kind}"
+        )
+
+    last = rank - 1
+    for axis in range(last):
+        bounds = "%begin to %end" if axis == 0 else f"%zero to %extent_{axis}"
+        lines.append(f"scf.for %x_{axis} = {bounds} step %one : i64 {{")
+        at("in", axis)
+        at("out", axis)
+    begin, end = ("%begin", "%end") if last == 0 else ("%zero", f"%extent_{last}")
+    lines += [
+        f'%in_whole = llvm.icmp "eq" %in_stride_{last}, %one : i64',
+        f'%out_whole = llvm.icmp "eq" %out_stride_{last}, %one : i64',
+        "%whole = llvm.and %in_whole, %out_whole : i1",
+        "scf.if %whole {",
+        f"%from = llvm.getelementptr %in_{last}[{begin}] : (!llvm.ptr, i64) -> !llvm.ptr, {kind}",
+        f"%to = llvm.getelementptr %out_{last}[{begin}] : (!llvm.ptr, i64) -> !llvm.ptr, {kind}",
+        f"%count = llvm.sub {end}, {begin} : i64",
+        "%bytes = llvm.mul %count, %size : i64",
+        '"llvm.intr.memcpy"(%to, %from, %bytes) <{isVolatile = false}>',
+        "  : (!llvm.ptr, !llvm.ptr, i64) -> ()",
+        "} else {",
+        f"scf.for %x_{last} = {begin} to {end} step %one : i64 {{",
+    ]
+    at("in", last)
+    at("out", last)
+    lines += [
+        f"%value = llvm.load %in_{rank} : !llvm.ptr -> {kind}",
+        f"llvm.store %value, %out_{rank} : {kind}, !llvm.ptr",
+        "}" * (last + 2),
+        "return",
+        "}",
+    ]
+    return "\n".join(lines)

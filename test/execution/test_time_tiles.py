@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Time tiles in native code: the bits of single steps, whatever the tiles and threads."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import kernel_cases as cases
+from twofour.runtime import parse_boundary
+
+MODES = ("fixed", "zero", "constant(0.5)", "periodic", "reflect", "nearest")
+SHAPES = {1: (331,), 2: (37, 61), 3: (9, 17, 23)}
+TILES = {
+    1: [(1, (64,)), (4, (50,)), (5, (1000,))],
+    2: [(1, (8, 20)), (3, (16, 16)), (5, (100, 30))],
+    3: [(1, (4, 8, 10)), (2, (5, 6, 30)), (4, (20, 9, 9))],
+}
+NAMES = ("heat1d_ftcs", "klein_gordon1d_o6", "tti2d_gzz_o4", "advect_diffuse3d_upwind")
+
+
+def tiled(kernel, dtype, boundary, threads, tile):
+    executable = cases.compiled(kernel, dtype, "direct")
+    return executable.linear_stepper(parse_boundary(boundary, kernel.rank), threads, tile=tile)
+
+
+@pytest.mark.parametrize("dtype", ["f64", "f32", "f16", "bf16"])
+@pytest.mark.parametrize("name", NAMES)
+def test_bits_of_single_steps(name, dtype):
+    kernel = cases.KERNELS[name]
+    shape, steps = SHAPES[kernel.rank], 7
+    u = cases.stored(cases.random_values(3, shape, dtype), dtype)
+    for modes in itertools.islice(
+        itertools.product(MODES, repeat=kernel.rank), 0, None, 5 ** (kernel.rank - 1)
+    ):
+        boundary = ",".join(modes)
+        whole = tiled(kernel, dtype, boundary, 1, (1, shape))
+        states = [u]
+        for _ in range(steps):
+            states.append(whole.advance(states[-1], 1))
+        for tile, threads in itertools.product(TILES[kernel.rank], (1, 3)):
+            stepper = tiled(kernel, dtype, boundary, threads, tile)
+            for count in (1, 2, steps):
+                cases.assert_same_bits(stepper.advance(u, count), states[count], boundary)
+
+
+def test_input_is_read_only_and_result_is_new():
+    kernel = cases.KERNELS["heat1d_ftcs"]
+    u = np.linspace(0, 1, 5000)
+    u.flags.writeable = False
+    result = tiled(kernel, "f64", "periodic", 2, None).advance(u, 50)
+    assert not np.shares_memory(u, result) and result.flags.writeable
+
+
+def test_progress_and_interruption():
+    kernel = cases.KERNELS["heat1d_ftcs"]
+    stepper = tiled(kernel, "f64", "periodic", 1, None)
+    u = np.zeros(1 << 18)
+    told = []
+    stepper.advance(u, 2000, lambda done, total: told.append((done, total)))
+    assert told[-1] == (2000, 2000) and len(told) > 2
+    assert told == sorted(told)
+
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stepper.advance(u, 20000, stop)

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What time tiles read and write, carried out in NumPy, against steps of explicit indices."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runtime_reference import reference
+from twofour.runtime import parse_boundary
+from twofour.runtime.sweeps import Box
+from twofour.runtime.tiles import SCRATCH, SOURCE, TARGET, Geometry, Sweep, TileSteps, cut
+
+BOUNDARIES = ("fixed", "zero", "constant(2.5)", "periodic", "reflect", "nearest")
+STAR_2D = {(0, 0): 0.5, (0, 1): 0.25, (0, -1): 0.125, (1, 0): -0.5, (-1, 0): 0.75}
+ASYMMETRIC_2D = {(-2, 1): 0.5, (0, 0): 0.25, (1, 0): -0.25, (0, 3): 0.125}
+LOPSIDED_2D = {(1, -3): 0.5, (2, -1): 0.25}
+
+
+def geometry_of(weights, boundary, shape, interior=None) -> Geometry:
+    """The domain that is an array of `shape`, or the interior of one."""
+    columns = list(zip(*weights, strict=True))
+    lo = tuple(-min(column) for column in columns)
+    hi = tuple(max(column) for column in columns)
+    if interior is None:
+        rim = [entry.mode == "fixed" for entry in boundary]
+        lower = tuple(max(0, r) * f for r, f in zip(lo, rim, strict=True))
+        upper = tuple(n - max(0, r) * f for n, r, f in zip(shape, hi, rim, strict=True))
+        interior = lower, upper
+    return Geometry(Box(*interior), lo, hi, tuple(boundary))
+
+
+class Arrays:
+    """The arrays of one tile; what nobody has written to is NaN."""
+
+    def __init__(self, source, target):
+        self.whole = {SOURCE: source, TARGET: target}
+        self.scratch = {}
+
+    def at(self, cells, shape):
+        """A view of cells, as native code addresses them."""
+        array = self.whole.get(cells.array)
+        if array is None:
+            points = math.prod(cells.extents)
+            flat = self.scratch.setdefault(cells.array, np.full(points, np.nan))
+            if flat.size < points:
+                flat = self.scratch[cells.array] = np.resize(flat, points)
+            array = flat[:points].reshape(cells.extents)
+        index = [
+            [start + step * x for x in range(n)]
+            for start, step, n in zip(cells.start, cells.steps, shape, strict=True)
+        ]
+        assert all(0 <= x < n for line, n in zip(index, array.shape, strict=True) for x in line), (
+            cells,
+            shape,
+        )
+        return array, np.ix_(*index)
+
+
+def carry_out(tile, arrays, weights, geometry):
+    for action in tile.actions:
+        target, where = arrays.at(action.target, action.shape)
+        if isinstance(action, Sweep):
+            grown = [
+                n + lo + hi
+                for n, lo, hi in zip(
+                    action.shape, geometry.reach_lo, geometry.reach_hi, strict=True
+                )
+            ]
+            source, region = arrays.at(action.source, grown)
+            view = source[region]
+            total = np.zeros(action.shape)
+            for offset, weight in weights.items():
+                begin = [o + lo for o, lo in zip(offset, geometry.reach_lo, strict=True)]
+                part = tuple(slice(b, b + n) for b, n in zip(begin, action.shape, strict=True))
+                total += weight * view[part]
+            target[where] = total
+        elif action.source is None:
+            target[where] = action.value
+        else:
+            source, region = arrays.at(action.source, action.shape)
+            target[where] = source[region].copy()
+
+
+def advance(u, weights, boundary, steps, extents, interior=None):
+    """One sweep of tiles, each starting from scratch."""
+    geometry = geometry_of(weights, boundary, u.shape, interior)
+    target = np.full(u.shape, np.nan)
+    inside = geometry.interior.slices
+    if geometry.interior.empty:
+        return u.copy()
+    for limits in itertools.product(*cut(geometry, extents)):
+        box = Box(*map(tuple, zip(*limits, strict=True)))
+        tile = TileSteps(geometry, box, steps, lambda points: points + 3)
+        before = target.copy()
+        carry_out(tile, Arrays(u.copy(), target), weights, geometry)
+        before[box.slices] = target[box.slices]
+        np.testing.assert_array_equal(target, before, err_msg="written beyond the tile")
+    result = u.copy()
+    result[inside] = target[inside]
+    return result
+
+
+def check(weights, boundary, shape, steps, extents, interior=None):
+    entries = parse_boundary(boundary, len(shape))
+    u = np.random.default_rng(1).integers(-8, 9, shape).astype(np.float64)
+    wanted = reference(u, weights, entries, steps, interior)
+    result = advance(u, weights, entries, steps, extents, interior)
+    if interior is not None:
+        # Tiles leave the halo to whoever gives the result away.
+        box = tuple(map(slice, *interior))
+        result, wanted = result[box], wanted[box]
+    # Data are small integers and weights dyadic: nothing rounds.
+    np.testing.assert_array_equal(result, wanted)
+
+
+@pytest.mark.parametrize("boundary", list(itertools.product(BOUNDARIES, BOUNDARIES)))
+def test_every_pair_of_boundaries(boundary):
+    for weights, (shape, extents) in itertools.product(
+        (STAR_2D, ASYMMETRIC_2D, LOPSIDED_2D),
+        (((11, 14), (4, 5)), ((3, 2), (1, 1)), ((5, 9), (9, 3))),
+    ):
+        for steps in (1, 2, 5):
+            check(weights, ",".join(boundary), shape, steps, extents)
+
+
+offsets = st.integers(-3, 3)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data(), st.integers(1, 3))
+def test_random_stencils(data, rank):
+    points = data.draw(st.lists(st.tuples(*[offsets] * rank), min_size=1, max_size=5, unique=True))
+    weights = {point: 0.25 * (1 + n) * (-1) ** n for n, point in enumerate(points)}
+    shape = data.draw(st.tuples(*[st.integers(1, 12 if rank < 3 else 6)] * rank))
+    extents = data.draw(st.tuples(*[st.integers(1, 6)] * rank))
+    boundary = data.draw(st.tuples(*[st.sampled_from(BOUNDARIES)] * rank))
+    check(weights, ",".join(boundary), shape, data.draw(st.integers(1, 4)), extents)
+
+
+@pytest.mark.parametrize("boundary", ("fixed", "periodic,reflect", "constant(1.5),fixed"))
+def test_arrays_with_their_own_halo(boundary):
+    interior = (3, 4), (12, 13)
+    check(STAR_2D, boundary, (14, 16), 3, (4, 4), interior)
+    check(ASYMMETRIC_2D, boundary, (14, 16), 3, (4, 4), interior)
+
+
+def test_parts_are_no_shorter_than_the_reach():
+    boundary = parse_boundary("reflect", 1)
+    geometry = geometry_of({(-2,): 1.0, (3,): 1.0}, boundary, (23,))
+    assert cut(geometry, (1,)) == [[(0, 5), (5, 11), (11, 17), (17, 23)]]
+    assert cut(geometry, (100,)) == [[(0, 23)]]
+
+
+def test_one_step_needs_scratch_at_the_rim_only():
+    boundary = parse_boundary("reflect,fixed", 2)
+    geometry = geometry_of(STAR_2D, boundary, (20, 20))
+    inner, outer = Box((5, 5), (10, 10)), Box((0, 5), (10, 10))
+    tile = TileSteps(geometry, inner, 1, lambda points: points)
+    assert [type(action) for action in tile.actions] == [Sweep]
+    tile = TileSteps(geometry, outer, 1, lambda points: points)
+    swept = [math.prod(a.shape) for a in tile.actions if isinstance(a, Sweep)]
+    assert swept == [45, 5]
+    assert all(a.target.array not in SCRATCH for a in tile.actions if isinstance(a, Sweep))
