@@ -20,6 +20,7 @@ from twofour.diagnostics import located_in
 from twofour.dialects.nm.ops import SparsePatchMatmulOp
 from twofour.dialects.nm.transforms.to_vector import ConvertNmToVectorPass
 from twofour.dialects.stencil.transforms.bufferize import BufferizePass
+from twofour.dialects.stencil.transforms.time_tile import time_tile_of
 from twofour.dialects.stencil.transforms.to_loops import ConvertStencilToLoopsPass
 from twofour.dialects.stencil.transforms.to_vector import ConvertStencilToVectorPass
 from twofour.dialects.stencil.traversal import nested_ops
@@ -27,6 +28,7 @@ from twofour.kernels import Kernel
 from twofour.mlir import ir
 from twofour.options import CompileOptions
 from twofour.passes import ModulePass
+from twofour.program import select_function
 
 
 def chosen_schedule(options: CompileOptions) -> str:
@@ -39,9 +41,11 @@ class CompiledCpu(Analysis):
     """An analysed program whose kernels are lowered to upstream dialects.
 
     `layouts` describes the 2:4 operators, of the sparse schedule or where they were asked for.
+    `time_tile` = (steps, extents) is the one that the program names.
     """
 
     layouts: list[SparseLayout] = field(default_factory=list)
+    time_tile: tuple[int, tuple[int, ...]] | None = None
 
     @property
     def schedule(self) -> str:
@@ -86,6 +90,7 @@ def compile_module(
     found = analyse(module, filename, options, is_kernel=is_kernel)
     with module.context, ir.Location.unknown(), located_in(filename):
         layouts = []
+        tile = time_tile_of(select_function(module, found.program.name, filename))
         if chosen_schedule(options) == "sparse":
             layouts = lay_out(module, filename)
             found.passes += layout_passes()
@@ -94,4 +99,4 @@ def compile_module(
         lowering = lowering_passes(module)
         run_passes(module, lowering, filename)
     found.passes += lowering
-    return CompiledCpu(**vars(found), layouts=layouts)
+    return CompiledCpu(**vars(found), layouts=layouts, time_tile=tile)

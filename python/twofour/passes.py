@@ -19,6 +19,7 @@ _MODULES = {
     "stencil-infer-bounds": "stencil.transforms.infer_bounds:InferBoundsPass",
     "stencil-extract-weights": "stencil.transforms.extract_weights:ExtractWeightsPass",
     "stencil-fuse-steps": "stencil.transforms.fuse_steps:FuseStepsPass",
+    "stencil-time-tile": "stencil.transforms.time_tile:TimeTilePass",
     "stencil-convert-element-type": (
         "stencil.transforms.convert_element_type:ConvertElementTypePass"
     ),

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import kernel_cases as cases
-from twofour.runtime import parse_boundary
+import twofour
+from twofour.errors import TwofourError
+from twofour.runtime import parse_boundary, tiled_stepping
 
 MODES = ("fixed", "zero", "constant(0.5)", "periodic", "reflect", "nearest")
 SHAPES = {1: (331,), 2: (37, 61), 3: (9, 17, 23)}
@@ -52,7 +54,8 @@ def test_input_is_read_only_and_result_is_new():
     assert not np.shares_memory(u, result) and result.flags.writeable
 
 
-def test_progress_and_interruption():
+def test_progress_and_interruption(monkeypatch):
+    monkeypatch.setattr(tiled_stepping, "PROGRESS_INTERVAL", 0)
     kernel = cases.KERNELS["heat1d_ftcs"]
     stepper = tiled(kernel, "f64", "periodic", 1, None)
     u = np.zeros(1 << 18)
@@ -66,3 +69,37 @@ def test_progress_and_interruption():
 
     with pytest.raises(KeyboardInterrupt):
         stepper.advance(u, 20000, stop)
+
+
+FILE = """!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+func.func @step(%u: !field, %v: !field) attributes {stencil.time_tile = TILE} {
+  %t = "stencil.load"(%u) : (!field) -> !temp
+  %r = "stencil.weighted_sum"(%t)
+    {offsets = [[-1], [1]], weights = array<f64: 0.25, 0.5>} : (!temp) -> !inner
+  "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+  return
+}
+"""
+
+
+def test_file_names_its_tile(tmp_path):
+    path = tmp_path / "step.mlir"
+    path.write_text(FILE.replace("TILE", "array<i64: 5, 11>"))
+    program = twofour.compile(path, boundary="reflect")
+    u = np.random.default_rng(2).random(66)
+    single = u
+    for _ in range(7):
+        single = program(single)
+    np.testing.assert_array_equal(program(u, steps=7), single)
+    programs = program._linear._plans[u.shape]._programs.values()
+    assert {(tiles.steps, tiles.tiles) for tiles in programs} == {(5, 6), (1, 6), (2, 6)}
+
+
+@pytest.mark.parametrize("tile", ["array<i64: 5>", "array<i64: 0, 4>", "array<i64: 2, 0>", "7"])
+def test_tile_that_does_not_fit(tmp_path, tile):
+    path = tmp_path / "step.mlir"
+    path.write_text(FILE.replace("TILE", tile))
+    with pytest.raises(TwofourError, match=r"step.mlir:4:1: error: .*expected stencil.time_tile"):
+        twofour.compile(path)

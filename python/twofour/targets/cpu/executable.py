@@ -110,7 +110,8 @@ class CpuExecutable:
     ) -> LinearStepper | TiledStepper:
         """A stepper for arrays that are the domain, or hold it and its halo (`interior`).
 
-        `tile` = (steps, extents) is the time tile of unfused steps; a model chooses it otherwise.
+        `tile` = (steps, extents) is the time tile of unfused steps, the program's own where it is
+        None; a model chooses it where there is none.
         """
         if self._is_tiled:
             drive, copy = (self._code.address(self._symbols[name]) for name in (DRIVE, COPY))
@@ -122,7 +123,7 @@ class CpuExecutable:
                 len(self.compiled.single.offsets),
                 threads=threads,
                 interior=interior,
-                tile=tile,
+                tile=tile or self.compiled.time_tile,
             )
         return LinearStepper(
             self._linear_kernel(self.compiled.single),
