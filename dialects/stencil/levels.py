@@ -10,13 +10,19 @@ from twofour.errors import Unsuitable
 from twofour.mlir_support import error_at
 
 Extents = tuple[int, ...]
+Reach = tuple[Extents, Extents]
 
 
-def reach_of(op) -> tuple[Extents, Extents]:
+def reach_of(op) -> Reach:
     """How far a linear op reaches per axis: minus its smallest and its largest offset."""
     offsets, _, _ = linear_terms(op)
     columns = list(zip(*offsets, strict=True))
     return tuple(-min(c) for c in columns), tuple(max(c) for c in columns)
+
+
+def reach_of_steps(single: Reach, steps: int) -> Reach:
+    """How far so many steps reach together, one after the other, each as far as `single`."""
+    return tuple(tuple(steps * extent for extent in side) for side in single)
 
 
 def levels_of(op, ops: Sequence) -> tuple[object, int]:
@@ -33,7 +39,7 @@ def levels_of(op, ops: Sequence) -> tuple[object, int]:
     singles = [other for other in ops if _name(enclosing_function(other)) == name]
     if len(singles) != 1:
         raise error_at(op, f"expected one operator in @{name} for levels, got {len(singles)}")
-    reach = tuple(tuple(levels * extent for extent in side) for side in reach_of(singles[0]))
+    reach = reach_of_steps(reach_of(singles[0]), levels)
     if reach != reach_of(op):
         # Weights that are too small vanished when they were convolved.
         raise error_at(op, f"expected a reach of {reach} for {levels} levels", Unsuitable)

@@ -12,6 +12,7 @@ from twofour.dialects.nm.ops import SparsePatchMatmulOp, permutation_of
 from twofour.dialects.nm.transforms.compress import CompressPass
 from twofour.dialects.nm.transforms.crush import CrushPass
 from twofour.dialects.nm.transforms.permute_2to4 import Permute2to4Pass
+from twofour.dialects.stencil.levels import Reach, reach_of_steps
 from twofour.dialects.stencil.ops import linear_terms
 from twofour.dialects.stencil.sweep import enclosing_function, kernel_name
 from twofour.dialects.stencil.transforms.convert_element_type import ConvertElementTypePass
@@ -69,6 +70,18 @@ class LinearSweep:
     def reach_hi(self) -> tuple[int, ...]:
         """The largest offset per axis."""
         return tuple(max(column) for column in zip(*self.offsets, strict=True))
+
+    @property
+    def reach(self) -> Reach:
+        """`reach_lo` and `reach_hi`."""
+        return self.reach_lo, self.reach_hi
+
+    def has_levels_of(self, single: "LinearSweep") -> bool:
+        """Whether steps of `single` that follow each other in a kernel are this sweep.
+
+        They are not where weights are so small that they vanished when they were convolved.
+        """
+        return self.reach == reach_of_steps(single.reach, self.steps)
 
 
 @dataclass(frozen=True)

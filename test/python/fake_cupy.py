@@ -3,11 +3,13 @@
 
 `install` puts the module `cupy` into sys.modules. Kernels are functions of NumPy views, found by
 name in `kernels`; `log` tells what was asked for, in order. A test may set `launch_kernel`, the
-driver's own way to launch.
+driver's own way to launch. Each thread has a CUDA context after its first call that makes one;
+memory comes from a pool, which makes none.
 """
 
 import ctypes
 import sys
+import threading
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
@@ -78,6 +80,7 @@ class Gpu(ModuleType):
         self.kernels = {}
         self.ndarray = ndarray
         self.capturing = self.launch_kernel = None
+        self.thread = threading.local()
         gpu = self
 
         class Device:
@@ -95,6 +98,7 @@ class Gpu(ModuleType):
         class Module:
             def load(self, image):
                 assert isinstance(image, bytes)
+                gpu.make_context()
                 gpu.log.append(("load", image))
                 if gpu.LOAD_ERROR:
                     raise CUDADriverError(gpu.LOAD_ERROR)
@@ -107,6 +111,7 @@ class Gpu(ModuleType):
                 self.name, self.ptr = name, id(name)
 
             def __call__(self, grid, block, arguments, shared_mem=0):
+                gpu.make_context()
                 call = (self.name, grid, block, tuple(arguments), shared_mem)
                 if gpu.capturing is not None:
                     gpu.capturing.append(call)
@@ -143,6 +148,14 @@ class Gpu(ModuleType):
                 raise CUDARuntimeError(gpu.COUNT_ERROR)
             return gpu.COUNT
 
+        def free(pointer):
+            assert pointer == 0 and gpu.capturing is None
+            gpu.make_context()
+
+        def launch_kernel(*arguments):
+            gpu.check_context()
+            gpu.launch_kernel(*arguments)
+
         def set_attribute(pointer, attribute, value):
             gpu.log.append(("attribute", attribute, value))
 
@@ -161,13 +174,23 @@ class Gpu(ModuleType):
                     "multiProcessorCount": 4,
                 },
                 driverGetVersion=lambda: gpu.DRIVER,
+                free=free,
             ),
             driver=SimpleNamespace(
                 CUDADriverError=CUDADriverError,
                 funcSetAttribute=set_attribute,
-                launchKernel=lambda *arguments: gpu.launch_kernel(*arguments),
+                launchKernel=launch_kernel,
             ),
         )
+
+    def make_context(self):
+        """What the first call of CUDA's runtime does in a thread."""
+        self.thread.has_context = True
+
+    def check_context(self):
+        """What the driver does."""
+        if not getattr(self.thread, "has_context", False):
+            raise CUDADriverError("CUDA_ERROR_INVALID_CONTEXT: invalid device context")
 
     def execute(self, call):
         name, grid, block, arguments, shared = call

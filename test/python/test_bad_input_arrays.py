@@ -122,7 +122,7 @@ def test_steps(step, steps):
         ("heat2d_ftcs", {"function": "f"}, "expected --function with a file only"),
         (INPUTS / "average_pretty.mlir", {"function": "f"}, "expected a function @f, got @average"),
         (INPUTS / "average_pretty.mlir", {"dtype": "tf64"}, "expected a dtype out of"),
-        (INPUTS / "average_pretty.mlir", {"boundary": "zero,zero"}, "expected 1 boundary, got 2"),
+        (INPUTS / "average_pretty.mlir", {"boundary": "zero,zero"}, "1 boundary, got 'zero,zero'"),
     ],
 )
 def test_sources(source, options, message):

@@ -4,6 +4,7 @@
 import io
 import json
 import re
+import subprocess
 import sys
 
 import numpy as np
@@ -88,6 +89,16 @@ REPEAT = """func.func @repeat(%n: i64, %u: !f, %v: !f) {
   return
 }
 """.replace("!f", "!stencil.field<[0,4]xf64>").replace("!t", "!stencil.temp<?xf64>")
+
+
+def test_reading_the_command_line_needs_no_numpy():
+    code = (
+        "import sys\n"
+        "from twofour.cli.options import parse_arguments\n"
+        "parse_arguments(['explain', 'heat2d_ftcs', '--target', 'sm_90'])\n"
+        "sys.exit('numpy' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 def test_scalars_of_the_command_line(capsys, tmp_path, monkeypatch):

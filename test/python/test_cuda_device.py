@@ -2,6 +2,7 @@
 """What the runtime asks of CuPy, with a stand-in for it: arguments, graphs, errors."""
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -62,6 +63,20 @@ def test_the_launch(gpu):
     program = from_bundle(linear_bundle(STAR))
     program(integers((9, 70)), boundary="zero")
     assert gpu.log[-1] == ("single", (9 * 3, 1, 1), (32, 1, 1), 0)
+
+
+def test_contexts_are_made_once_a_thread(gpu, monkeypatch):
+    made = []
+    monkeypatch.setattr(gpu.cuda.runtime, "free", made.append)
+    program = from_bundle(linear_bundle(STAR))
+    for _ in range(2):
+        program(integers((9, 33)))
+    assert made == [0]
+    for count in (2, 3):
+        with ThreadPoolExecutor(1) as thread:
+            for _ in range(2):
+                thread.submit(program, integers((9, 33))).result()
+        assert made == [0] * count
 
 
 def test_nothing_is_launched_without_points(gpu):

@@ -2,6 +2,7 @@
 """Tensor maps on their way to a kernel of CUDA, with stand-ins for CuPy and the driver."""
 
 import ctypes
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
@@ -27,10 +28,11 @@ MAPS = [
 
 @pytest.fixture
 def driver(monkeypatch):
-    """A driver that encodes as the simulator does; `code` is what it returns."""
-    state = SimpleNamespace(code=0, modes=None)
+    """A driver that encodes as the simulator does, after a `check`; `code` is what it returns."""
+    state = SimpleNamespace(code=0, modes=None, check=lambda: None)
 
     def encode_tiled(place, kind, rank, address, extents, strides, box, steps, *modes):
+        state.check()
         assert place % 64 == 0 and list(steps) == [1] * rank
         state.modes = modes
         tensor = TensorMap(
@@ -66,11 +68,14 @@ def test_errors_of_the_driver(driver, monkeypatch):
         cuda_tensor_map.encode(tensor)
 
 
-def test_kernels_get_the_maps_of_their_views(driver, monkeypatch):
-    gpu = fake_cupy.install(monkeypatch)
+def bundle_with_maps():
     bundle = linear_bundle(STAR, target="sm_90")
     entry = kernel_entry(2, 32) | {"maps": MAPS, "shared_bytes": 4096}
-    bundle = Bundle({**bundle.manifest, "kernels": {"single": entry}}, bundle.ptx)
+    return Bundle({**bundle.manifest, "kernels": {"single": entry}}, bundle.ptx)
+
+
+def test_kernels_get_the_maps_of_their_views(driver, monkeypatch):
+    gpu = fake_cupy.install(monkeypatch)
     calls = []
 
     def launch_kernel(function, *rest):
@@ -81,7 +86,7 @@ def test_kernels_get_the_maps_of_their_views(driver, monkeypatch):
         calls.append((shape, words, maps))
 
     gpu.launch_kernel = launch_kernel
-    from_bundle(bundle)(np.zeros((9, 33)), boundary="zero")
+    from_bundle(bundle_with_maps())(np.zeros((9, 33)), boundary="zero")
     ((shape, words, maps),) = calls
     assert shape == [9 * 2, 1, 1, 32, 1, 1, 4096]
     source, target = words[:7], words[7:]
@@ -89,6 +94,18 @@ def test_kernels_get_the_maps_of_their_views(driver, monkeypatch):
     assert source[3:5] == [9, 37] and source[5] == target[5] == 40
     assert maps[0] == TensorMap(source[0] - 8, "f64", (38, 9), (320,), (8, 3))
     assert maps[1] == TensorMap(target[0], "f64", (33, 9), (320,), (4, 1))
+
+
+def test_threads_that_never_called_cuda_get_a_context(driver, monkeypatch):
+    gpu, calls = fake_cupy.install(monkeypatch), []
+    driver.check = gpu.check_context
+    gpu.launch_kernel = lambda *arguments: calls.append(arguments)
+    program = from_bundle(bundle_with_maps())
+    # Loading makes a context in this thread.
+    program.kernels()
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(program, np.zeros((9, 33)), boundary="zero").result()
+    assert len(calls) == 1
 
 
 def spec(rank):

@@ -9,12 +9,12 @@ import pytest
 import twofour
 from runtime_reference import reference
 from twofour.cli.main import main
+from twofour.cost import explore
 from twofour.errors import TwofourError
 from twofour.frontend.source import ProgramText
 from twofour.kernels import Kernel, built_in_kernels
 from twofour.options import CompileOptions
 from twofour.runtime import parse_boundary
-from twofour.targets.gpu import fusion_depth
 from twofour.targets.gpu.build import compile_gpu
 from twofour.targets.gpu.fusion_depth import MAX_DEPTH, best_depth, fusion_depths
 
@@ -43,7 +43,7 @@ def test_depths_of_built_in_kernels(name, least, most):
 
 def test_of_depths_about_as_fast_the_smallest_is_taken(monkeypatch):
     depths = fusion_depths(KERNELS["heat1d_ftcs"], auto())
-    monkeypatch.setattr(fusion_depth, "TOLERANCE", 0.5)
+    monkeypatch.setattr(explore, "TOLERANCE", 0.5)
     limit = 1.5 * depths[-1].prediction.seconds_per_point
     expected = next(d.steps for d in depths if d.prediction.seconds_per_point <= limit)
     assert best_depth(depths) == expected < MAX_DEPTH

@@ -55,7 +55,7 @@ def test_compile_shows_a_stage(capfdbinary, tmp_path, stage, beginning):
         (["compile", KERNEL, "--target", "sm_90", "--emit", "asm", "-o", "x"], "invalid choice"),
         (
             ["compile", KERNEL, "--target", "sm_90", "-o", "x", "--boundary", "zero,zero"],
-            "expected 1 boundary, got 2",
+            "expected 1 boundary, got 'zero,zero'",
         ),
         (
             ["run", KERNEL, "--target", "sim:sm_90", "--dtype", "tf16"],

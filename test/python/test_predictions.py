@@ -3,6 +3,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -10,14 +11,15 @@ import layout_cases
 from twofour import cost
 from twofour.analysis import LinearSweep
 from twofour.cli.main import main
-from twofour.cost.explore import DOMAINS, TOLERANCE, best_stream, reference_gpu
+from twofour.cost.explore import DOMAINS, TOLERANCE, about_fastest, best_stream, reference_gpu
 from twofour.cost.stream import stream_costs
 from twofour.kernels import TABLE_2, built_in_kernels
 from twofour.layout.chunks import chunk_operator
 from twofour.layout.stream import stream_layouts
 from twofour.options import CompileOptions
+from twofour.targets.gpu import candidates as gpu_candidates
 from twofour.targets.gpu.build import compile_gpu
-from twofour.targets.gpu.candidates import candidates
+from twofour.targets.gpu.candidates import Ranking, candidates, fastest
 
 KERNELS = built_in_kernels()
 H200 = cost.find("H200")
@@ -119,6 +121,36 @@ def test_steps_of_f64_in_levels_run_beyond_a_copy():
     fused = LinearSweep("f", "k", tuple(offsets), tuple(weights), 4)
     (plain,) = candidates(fused, "f64", "f64", H200, ("simt",), single).candidates
     assert plain.prediction.fraction_of_copy >= 3
+
+
+def test_what_is_about_as_fast_keeps_its_order():
+    seconds = {"a": 2.0, "b": 1.009, "c": 1.0, "d": 1.011, "e": 1.01}
+    assert about_fastest([*seconds], seconds.__getitem__) == ["b", "c", "e"]
+
+
+def test_of_schedules_about_as_fast_streams_come_first(monkeypatch):
+    kernel = KERNELS["heat2d_ftcs"]
+    sweep = LinearSweep("f", "k", kernel.offsets, kernel.weights, 1)
+    streams, simt = candidates(sweep, "f16", "f16", H200, ("stream", "simt")).candidates
+    for found in ([streams, simt], [simt, streams]):
+        ranking = Ranking([replace(c, prediction=streams.prediction) for c in found], {})
+        monkeypatch.setattr(gpu_candidates, "candidates", lambda *_, found=ranking: found)
+        assert fastest(sweep, "f16", "f16", H200)[0].schedule == "stream"
+
+
+@pytest.mark.parametrize(
+    "offsets, reach, expected",
+    [
+        (((-3,), (6,)), ((3,), (6,)), True),
+        (((-3,), (5,)), ((3,), (5,)), False),
+        (((-2,), (6,)), ((2,), (6,)), False),
+    ],
+)
+def test_sweeps_of_levels_reach_as_far_as_these(offsets, reach, expected):
+    single = LinearSweep("f", "k", ((-1,), (2,)), (0.5, 0.5), 1)
+    fused = LinearSweep("f", "k", offsets, (0.5, 0.5), 3)
+    assert fused.reach == reach
+    assert fused.has_levels_of(single) == expected
 
 
 def test_fused_steps_are_counted():

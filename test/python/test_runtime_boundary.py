@@ -50,7 +50,7 @@ def test_parsing(text, rank, expected):
         ("Periodic", "did you mean 'periodic'"),
         ("", "expected a boundary out of fixed, zero, constant, periodic, reflect, nearest"),
         ("zero,", "got ''"),
-        ("zero,zero,zero", "expected 1 or 2 boundaries, got 3"),
+        ("zero,zero,zero", "expected 1 or 2 boundaries, got 'zero,zero,zero'"),
         ([], "expected 1 or 2 boundaries, got 0"),
         ("constant", "expected a value as in 'constant(2.5)'"),
         ("constant()", "expected a number in constant(...), got 'constant()'"),

@@ -223,6 +223,12 @@ def test_the_same_plan_has_the_same_bytes():
         assert Path("a", name).read_bytes() == Path("b", name).read_bytes()
 
 
+def test_the_database_to_store_in_is_no_option_of_the_compiler(capsys):
+    words = (KERNEL, "--tuned", "x.json", "--prepare", "d")
+    assert main(["tune", *words]) == 1
+    assert "expected a GPU target such as sm_90 to tune for, got 'cpu'" in capsys.readouterr().err
+
+
 def test_what_cannot_be_committed(capsys):
     tune(*WORDS, "--schedule", "stream", "--count", "1", "--prepare", "d")
     assert main(["tune", "--commit", "d", "--tuned", "x.json"]) == 1

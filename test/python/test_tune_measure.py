@@ -17,6 +17,7 @@ from tune_cases import CHOICES, COSTS, STAR, prepared
 from twofour.cost import find, predict
 from twofour.errors import TwofourError
 from twofour.tune.__main__ import main
+from twofour.tune.commit import finished_result
 from twofour.tune.measure import MAX_SETS, measure
 from twofour.tune.plan import read_plan
 from twofour.tune.result import MIN_ROUNDS, read_result, report
@@ -267,6 +268,26 @@ def test_another_architecture_is_refused(machine, folder):
             lambda c: c["candidates"][0]["costs"].update(mma=[["f16", True, None, 8, 32, 1.0]]),
             "it has None in the place of a positive integer",
         ),
+        (
+            lambda c: c["candidates"][0].update(seconds_per_point=5e-324),
+            "it has 5e-324 in the place of a positive number from 1e-30 to 1e",
+        ),
+        (
+            lambda c: c["candidates"][0]["costs"].update(bytes_in_flight=5e-324),
+            "it has 5e-324 in the place of a positive number",
+        ),
+        (
+            lambda c: c["candidates"][0]["costs"].update(dram_bytes=1e308),
+            "it has 1e.308 in the place of a positive number",
+        ),
+        (
+            lambda c: c["candidates"][0]["costs"].update(l2_bytes=-1),
+            "it has -1 in the place of a positive number",
+        ),
+        (
+            lambda c: c["candidates"][0]["costs"].update(mma=[["f16", True, 16, 8, 32, 5e-324]]),
+            "it has 5e-324 in the place of a positive number",
+        ),
         (lambda c: c.update(constant=10**400), "in the place of a number"),
         (lambda c: c.update(shape=[2**70]), "in the place of a positive integer below"),
         (lambda c: c.update(name="\ud800"), "surrogates not allowed"),
@@ -281,6 +302,38 @@ def test_a_plan_that_is_none_is_refused(folder, change, message):
     altered(folder, "plan.json", change)
     with pytest.raises(TwofourError, match=f"plan.json:1:1: error: expected a plan.*{message}"):
         read_plan(folder)
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"seconds": [5e-324] * 9}, "it has 5e-324 in the place of a positive number from 1e-30"),
+        ({"seconds": [1e308] * 9}, "it has 1e.308 in the place of a positive number"),
+        ({"seconds": [0.0]}, "it has 0.0 in the place of a positive number"),
+        ({"launches": 0}, "it has 0 launches for 9 samples"),
+        ({"launches": 10**400}, "it has 10+ launches for 9 samples"),
+    ],
+)
+def test_a_result_that_is_none_is_refused(machine, folder, change, message):
+    measured(folder, machine)
+    altered(folder, "result.json", lambda content: content["samples"][1].update(change))
+    with pytest.raises(TwofourError, match=f"result.json:1:1: error: expected a res.*{message}"):
+        measured(folder, machine)
+
+
+def test_the_least_times_that_are_read_can_be_reported(machine, folder):
+    least = {"seconds": [1e-30] * 9, "launches": 2**31 - 1}
+    plan = json.loads((folder / "plan.json").read_text())
+    plan["shape"] = [2**31 - 1] * 2
+    (folder / "plan.json").write_text(json.dumps(plan))
+    plan, digest = read_plan(folder)
+    samples = [{"checked": True, "wrong": None, **least} for _ in plan.candidates]
+    result = {"format": 1, "plan": digest, "basis": "measured", "device": "x", "date": "x"}
+    (folder / "result.json").write_text(json.dumps(result | {"sets": 1, "samples": samples}))
+    found = read_result(folder)
+    assert found.fastest(plan) == 0 and "inf" not in report(plan, found)
+    with pytest.raises(TwofourError, match="result.json:1:1: .*at least 1e-30 seconds for a point"):
+        finished_result(folder)
 
 
 def test_the_simulator_counts(tmp_path):

@@ -137,7 +137,7 @@ class ConvertNmToGpuPass(ModulePass):
                 choices |= {"block": self.block, "levels": applied.levels}
                 layouts = stream_layouts(operator, reach, **choices)
                 layout = best_stream(layouts, operands, reference_gpu(self.chip))
-                kernel = StreamKernel(name, layout, ops, storage, constant, scale)
+                kernel = StreamKernel(name, layout, storage, constant, scale, ops=ops)
                 build_stream_kernel(kernel)
             elif applied.levels > 1:
                 raise Unsuitable(

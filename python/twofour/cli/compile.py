@@ -5,6 +5,7 @@ import argparse
 import sys
 
 from twofour.api import find_source
+from twofour.cli.options import compile_options
 from twofour.errors import TwofourError
 from twofour.files import check_output, write_files
 from twofour.kernels import Kernel
@@ -20,14 +21,7 @@ def compile_command(options: argparse.Namespace) -> None:
     source = find_source(options.source)
     if isinstance(source, Kernel):
         parse_boundary(options.boundary, source.rank)
-    wanted = CompileOptions(
-        target=options.target,
-        schedule=options.schedule,
-        dtype=options.dtype,
-        fuse_steps=options.fuse_steps,
-        function=options.function,
-        tuned=options.tuned,
-    )
+    wanted = compile_options(options)
     _check_stage(options.emit, wanted.target)
     path = options.output
     if path is None:

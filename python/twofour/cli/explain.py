@@ -6,6 +6,7 @@ import json
 
 from twofour.analysis import Source
 from twofour.api import find_source
+from twofour.cli.options import compile_options
 from twofour.explain import as_text, explain
 from twofour.files import check_output, write_files
 from twofour.frontend.source import ProgramText
@@ -19,14 +20,7 @@ def explain_command(options: argparse.Namespace) -> None:
     before anything is.
     """
     source = find_source(options.source)
-    wanted = CompileOptions(
-        target=options.target,
-        schedule=options.schedule,
-        dtype=options.dtype,
-        fuse_steps=options.fuse_steps,
-        function=options.function,
-        tuned=options.tuned,
-    )
+    wanted = compile_options(options)
     if options.html is not None:
         check_output(options.html)
         if isinstance(source, str):

@@ -4,12 +4,14 @@
 import argparse
 import math
 import time
+from dataclasses import asdict
 from functools import partial
 
 import numpy as np
 
 from twofour.api import FieldProgram, Stencil, compile
 from twofour.cli.arrays import bump, load_array, output_paths
+from twofour.cli.options import compile_options
 from twofour.cli.plot import check_plot, plot
 from twofour.errors import TwofourError
 from twofour.files import check_output, write_files
@@ -27,17 +29,8 @@ def run(options: argparse.Namespace) -> None:
         raise TwofourError(
             f"expected --profile with a target such as sim:sm_90, got '{options.target}'"
         )
-    program = compile(
-        options.source,
-        target=options.target,
-        boundary=options.boundary,
-        dtype=options.dtype,
-        schedule=options.schedule,
-        threads=options.threads,
-        fuse_steps=options.fuse_steps,
-        function=options.function,
-        tuned=options.tuned,
-    )
+    wanted = asdict(compile_options(options))
+    program = compile(options.source, boundary=options.boundary, threads=options.threads, **wanted)
     is_kernel = isinstance(program, Stencil)
     inputs = _kernel_input(options, program) if is_kernel else _field_inputs(options, program)
     outputs = 1 if is_kernel else len(program.outputs)

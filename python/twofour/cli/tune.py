@@ -7,6 +7,7 @@ What a part does not need is not imported: `--measure` and `--commit` run withou
 import argparse
 from pathlib import Path
 
+from twofour.cli.options import compile_options
 from twofour.errors import TwofourError
 from twofour.runtime import Progress, open_device
 from twofour.runtime.simulated import SimulatedDevice
@@ -62,18 +63,12 @@ def _folder(options: argparse.Namespace) -> str:
 
 def _prepare(options: argparse.Namespace, folder: str) -> None:
     from twofour.api import find_source
-    from twofour.options import CompileOptions
     from twofour.targets.gpu.predictions import gpu_model
     from twofour.tune.prepare import prepare
 
     source = find_source(options.source)
-    wanted = CompileOptions(
-        target=options.target,
-        schedule=options.schedule,
-        dtype=options.dtype,
-        fuse_steps=options.fuse_steps,
-        function=options.function,
-    )
+    # Here --tuned is where the choice goes, not where one comes from.
+    wanted = compile_options(options, tuned=None)
     if wanted.chip is None:
         raise TwofourError("expected a GPU target such as sm_90 to tune for, got 'cpu'")
     if options.count < 1:

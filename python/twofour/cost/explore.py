@@ -4,6 +4,7 @@
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TypeVar
 
 from twofour.cost.chips import GPUS, GpuModel
 from twofour.cost.costs import Costs
@@ -23,10 +24,18 @@ TOLERANCE = 0.01
 # Resources that are less busy count the same, and so do bytes in flight that are less in need.
 AT_EASE, WAITING = 0.6, 0.8
 
+T = TypeVar("T")
+
 
 def reference_gpu(chip: str) -> GpuModel:
     """The chip that stands for an architecture such as sm_90."""
     return GPUS[REFERENCE[chip]]
+
+
+def about_fastest(found: Sequence[T], seconds: Callable[[T], float]) -> list[T]:
+    """The fastest of some, and those that are about as fast, in the order given; at least one."""
+    limit = min(map(seconds, found)) * (1 + TOLERANCE)
+    return [each for each in found if seconds(each) <= limit]
 
 
 def best_stream(layouts: Sequence[StreamLayout], operand: str, gpu: GpuModel) -> StreamLayout:
@@ -49,8 +58,6 @@ def best_march(layouts: Sequence[March], costs: Callable[..., Costs], gpu: GpuMo
     for layout in layouts:
         cost = costs(layout, shape, multiprocessors=gpu.multiprocessors)
         found.append((layout, predict(gpu, cost, math.prod(shape))))
-    limit = min(p.seconds_per_point for _, p in found) * (1 + TOLERANCE)
-    good = [(x, p) for x, p in found if p.seconds_per_point <= limit]
 
     def busiest(pair: tuple[March, Prediction]) -> tuple[float, int]:
         layout, prediction = pair
@@ -59,4 +66,4 @@ def best_march(layouts: Sequence[March], costs: Callable[..., Costs], gpu: GpuMo
         busy["latency"] -= WAITING - AT_EASE
         return max(AT_EASE, *busy.values()), layout.registers
 
-    return min(good, key=busiest)[0]
+    return min(about_fastest(found, lambda pair: pair[1].seconds_per_point), key=busiest)[0]

@@ -77,7 +77,9 @@ def parse_boundary(
             entries *= rank
         if len(entries) != rank:
             wanted = f"1 or {rank} boundaries" if rank > 1 else "1 boundary"
-            raise TwofourError(f"expected {wanted}, got {len(entries)}")
+            # The command line locates what stands in quotes.
+            got = f"'{boundary}'" if isinstance(boundary, str) else len(entries)
+            raise TwofourError(f"expected {wanted}, got {got}")
     except TwofourError as error:
         raise TwofourError(error.message, location) from None
     return tuple(entries)

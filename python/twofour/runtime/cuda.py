@@ -2,8 +2,9 @@
 """CUDA devices through CuPy, which is imported when the first of them is opened."""
 
 import re
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from types import ModuleType
 
 import numpy as np
@@ -32,9 +33,9 @@ class CudaDevice:
         self.array_module = _import_cupy()
         self._cuda = self.array_module.cuda
         self.index = index
+        self._thread = threading.local()
         self._check_present()
-        with self.active():
-            device = self._cuda.Device(index)
+        with self._cuda.Device(index) as device:
             self.capability = int(device.compute_capability)
             properties = self._cuda.runtime.getDeviceProperties(index)
             self.multiprocessors = int(properties["multiProcessorCount"])
@@ -52,9 +53,16 @@ class CudaDevice:
         if self.index >= count:
             raise TwofourError(f"expected a CUDA device {self.index}, got {count} devices")
 
-    def active(self) -> AbstractContextManager:
+    @contextmanager
+    def active(self) -> Iterator[None]:
         """A context in which CuPy's arrays and launches are of this device."""
-        return self._cuda.Device(self.index)
+        with self._cuda.Device(self.index):
+            if not getattr(self._thread, "is_ready", False):
+                # The driver's own functions need a CUDA context, which a thread has after its first
+                # call of the runtime; CuPy makes none where the device is the current one anyway.
+                self._cuda.runtime.free(0)
+                self._thread.is_ready = True
+            yield
 
     @property
     def stream(self) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 from twofour import __version__
 from twofour.errors import SourceLocation, TwofourError
 from twofour.tune.database import Tuned, store
+from twofour.tune.documents import LEAST
 from twofour.tune.plan import TuningPlan, read_plan
 from twofour.tune.result import MEASURED, NAME, Result, read_result
 
@@ -14,7 +15,8 @@ from twofour.tune.result import MEASURED, NAME, Result, read_result
 def finished_result(folder: str | os.PathLike) -> tuple[TuningPlan, Result]:
     """The plan and the complete result in a folder.
 
-    Raises TwofourError where one of them is missing, is not complete, or is not the other's.
+    Raises TwofourError where one of them is missing, is not complete, is not the other's, or holds
+    times that cannot be.
     """
     plan, digest = read_plan(folder)
     place = SourceLocation(str(Path(folder) / NAME))
@@ -25,6 +27,12 @@ def finished_result(folder: str | os.PathLike) -> tuple[TuningPlan, Result]:
         raise TwofourError("expected the result of the plan beside it, got another's", place)
     if not result.is_complete():
         raise TwofourError("expected a complete result: --measure goes on with it", place)
+    # A database that holds such a time could not be read.
+    found = [seconds for seconds in result.seconds_per_point(plan) if seconds is not None]
+    if found and min(found) < LEAST:
+        raise TwofourError(
+            f"expected at least {LEAST:g} seconds for a point, got {min(found):.3g}", place
+        )
     return plan, result
 
 

@@ -12,6 +12,8 @@ from twofour.errors import SourceLocation, TwofourError
 from twofour.files import write_files
 
 MAX_COUNT = 2**31
+# Times and costs beyond these are damage: products and quotients of them could be 0 or infinite.
+LEAST, MOST = 1e-30, 1e30
 
 T = TypeVar("T")
 
@@ -92,10 +94,17 @@ def number(value: object) -> float:
 
 
 def positive(value: object) -> float:
-    """The value itself; raises TypeError where it is no positive number."""
-    if not number(value) > 0:
-        raise TypeError(f"it has {value!r} in the place of a positive number")
+    """The value as a float; raises TypeError where it is no number from LEAST to MOST."""
+    if not LEAST <= number(value) <= MOST:
+        raise TypeError(
+            f"it has {value!r} in the place of a positive number from {LEAST:g} to {MOST:g}"
+        )
     return number(value)
+
+
+def amount(value: object) -> float:
+    """The value as a float; raises TypeError where it is neither 0 nor as `positive` asks."""
+    return 0.0 if number(value) == 0 else positive(value)
 
 
 def count(value: object) -> int:

@@ -131,7 +131,7 @@ def _blocks(
     """Layouts of an operator, and whether one is what the compiler takes."""
     itemsize, chip = ELEMENT_TYPES[step.element].itemsize, chips.find(step.gpu.architecture)
     bulk = chip.copy_engine and takes_boxes(fragment, itemsize)
-    lay_out = partial(lay_out_block, operator, fragment, itemsize, step.reach, bulk=bulk)
+    lay_out = partial(lay_out_block, operator, fragment, itemsize, step.sweep.reach, bulk=bulk)
     try:
         usual = lay_out()
     except Unsuitable:

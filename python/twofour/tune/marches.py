@@ -35,7 +35,7 @@ def streams(step: Step) -> Found:
 
     def layouts(sweep: LinearSweep, levels: int) -> Sequence[March]:
         operator = chunk_operator(sweep.offsets, sweep.weights)
-        return stream_layouts(operator, (sweep.reach_lo, sweep.reach_hi), levels=levels)
+        return stream_layouts(operator, sweep.reach, levels=levels)
 
     costs = partial(stream_costs, operand=step.element)
     yield from _marches(step, "stream", layouts, costs)
@@ -46,8 +46,8 @@ def rolling(step: Step) -> Found:
     itemsize = ELEMENT_TYPES[step.element].itemsize
 
     def layouts(sweep: LinearSweep, levels: int) -> Sequence[March]:
-        reach = (sweep.reach_lo, sweep.reach_hi)
-        return rolling_layouts(sweep.offsets, sweep.weights, itemsize, reach, levels=levels)
+        terms = (sweep.offsets, sweep.weights)
+        return rolling_layouts(*terms, itemsize, sweep.reach, levels=levels)
 
     costs = partial(rolling_costs, element=step.element)
     yield from _marches(step, "simt", layouts, costs)
@@ -66,7 +66,7 @@ def _marches(
 ) -> Found:
     sweep, single, steps = step.sweep, step.single, step.sweep.steps
     ways = [(sweep, 1)]
-    if steps > 1 and step.has_levels:
+    if steps > 1 and sweep.has_levels_of(single):
         ways.append((single, steps))
     for applied, count in ways:
         try:

@@ -16,7 +16,15 @@ from twofour.runtime.bundle import Bundle
 from twofour.runtime.manifest import LinearProgram
 from twofour.tune.choice import Choice
 from twofour.tune.database import Key
-from twofour.tune.documents import check_format, count, number, positive, read_document, text
+from twofour.tune.documents import (
+    amount,
+    check_format,
+    count,
+    number,
+    positive,
+    read_document,
+    text,
+)
 
 FORMAT = 1
 NAME = "plan.json"
@@ -167,7 +175,7 @@ def _planned_entry(planned: Planned) -> dict:
 def _planned(entry: dict) -> Planned:
     read = dict.fromkeys(_COUNTS, count) | dict.fromkeys(_POSITIVE, positive)
     costs = {
-        name: read.get(name, number)(value)
+        name: read.get(name, amount)(value)
         for name, value in entry["costs"].items()
         if name not in _KINDS
     }

@@ -9,8 +9,9 @@ import statistics
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from twofour.cost.explore import TOLERANCE
+from twofour.cost.explore import about_fastest
 from twofour.tune.documents import (
+    MAX_COUNT,
     check_format,
     count,
     positive,
@@ -90,11 +91,8 @@ class Result:
     def fastest(self, plan: TuningPlan) -> int | None:
         """The number of the fastest candidate, of those about as fast the first; None: no right."""
         found = self.seconds_per_point(plan)
-        known = [seconds for seconds in found if seconds is not None]
-        if not known:
-            return None
-        limit = min(known) * (1 + TOLERANCE)
-        return next(n for n, s in enumerate(found) if s is not None and s <= limit)
+        right = [number for number, seconds in enumerate(found) if seconds is not None]
+        return about_fastest(right, found.__getitem__)[0] if right else None
 
     def save(self, folder: str | os.PathLike) -> None:
         """Write the file; raises TwofourError where that is not possible."""
@@ -132,7 +130,8 @@ def report(plan: TuningPlan, result: Result) -> str:
 def _read(entry: dict) -> Samples:
     seconds = [positive(value) for value in entry["seconds"]]
     launches, wrong = entry["launches"], entry["wrong"]
-    if type(launches) is not int or launches < 0 or (seconds and not launches):
+    known = type(launches) is int and 0 <= launches < MAX_COUNT
+    if not known or (seconds and not launches):
         raise ValueError(f"it has {launches!r} launches for {len(seconds)} samples")
     if wrong is not None:
         text(wrong)

@@ -20,17 +20,6 @@ class Step:
     shape: tuple[int, ...]
 
     @property
-    def reach(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        return self.sweep.reach_lo, self.sweep.reach_hi
-
-    @property
     def reference(self) -> GpuModel:
         """The chip that the compiler lays out for."""
         return reference_gpu(self.gpu.architecture)
-
-    @property
-    def has_levels(self) -> bool:
-        """Whether fused steps can follow each other: no weight vanished in their convolution."""
-        single, steps = self.single, self.sweep.steps
-        sides = (single.reach_lo, single.reach_hi)
-        return self.reach == tuple(tuple(steps * extent for extent in side) for side in sides)

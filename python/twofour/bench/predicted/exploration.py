@@ -185,6 +185,7 @@ def _ptx(layout: StreamLayout, chip: str) -> str:
     with make_context(), ir.Location.unknown():
         module = ir.Module.create()
         with ir.InsertionPoint(kernel_module(module.operation, chip)):
-            build_stream_kernel(StreamKernel(NAME, layout, MatrixOps(SPARSE_16, ELEMENT), ELEMENT))
+            ops = MatrixOps(SPARSE_16, ELEMENT)
+            build_stream_kernel(StreamKernel(NAME, layout, ELEMENT, ops=ops))
         to_nvvm(module, NAME)
         return to_ptx(to_llvm_ir(module, NAME), chip)

@@ -317,8 +317,8 @@ def _check_march(found: Analysis, choice: Choice, layout: dict) -> None:
     if choice.levels:
         sweep, levels = found.single, found.fused.steps
     itemsize = ELEMENT_TYPES[found.element].itemsize
-    reach = (sweep.reach_lo, sweep.reach_hi)
-    rolling_layouts(sweep.offsets, sweep.weights, itemsize, reach, levels=levels, **layout)
+    terms = (sweep.offsets, sweep.weights)
+    rolling_layouts(*terms, itemsize, sweep.reach, levels=levels, **layout)
 
 
 def _schedule(found: Analysis, options: CompileOptions, choice: Choice) -> tuple[str, str | None]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from twofour.analysis import LinearSweep
 from twofour.cost import Costs, GpuModel, Prediction, predict
-from twofour.cost.explore import DOMAINS, TOLERANCE, best_rolling, best_stream
+from twofour.cost.explore import DOMAINS, about_fastest, best_rolling, best_stream
 from twofour.cost.rolling import rolling_costs
 from twofour.cost.simt import simt_costs
 from twofour.cost.stream import stream_costs
@@ -72,19 +72,16 @@ class _Sweep:
     def shape(self) -> tuple[int, ...]:
         return self.domain or DOMAINS[len(self.sweep.reach_lo)]
 
-    @property
-    def reach(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        return self.sweep.reach_lo, self.sweep.reach_hi
-
     def step_of_levels(self) -> LinearSweep:
         """The single step; raises Unsuitable where steps cannot be executed level by level."""
         single, steps = self.single, self.sweep.steps
         if single is None or steps == 1:
             raise Unsuitable("expected fused steps for levels, got a single one")
-        reach = tuple(tuple(steps * x for x in side) for side in (single.reach_lo, single.reach_hi))
-        if reach != self.reach:
-            # Weights that are too small vanished when they were convolved.
-            raise Unsuitable(f"expected a reach of {reach} for {steps} levels, got {self.reach}")
+        if not self.sweep.has_levels_of(single):
+            raise Unsuitable(
+                f"expected {steps} times the reach {single.reach} for levels, got "
+                f"{self.sweep.reach}"
+            )
         return single
 
 
@@ -113,7 +110,7 @@ def candidates(
             continue
         costs = replace(costs, steps=sweep.steps)
         found.append(Candidate(schedule, costs, predict(gpu, costs, math.prod(wanted.shape))))
-    found.sort(key=lambda candidate: candidate.prediction.seconds_per_point)
+    found.sort(key=_seconds)
     return Ranking(found, refused)
 
 
@@ -139,10 +136,12 @@ def fastest(
         ranking = candidates(sweep, element, arithmetic, gpu, tried, single)
     if not ranking.candidates:
         return None, None
-    # Of those that are about as fast, the first.
-    limit = ranking.candidates[0].prediction.seconds_per_point * (1 + TOLERANCE)
-    good = {c.schedule: c for c in ranking.candidates if c.prediction.seconds_per_point <= limit}
-    return good[next(schedule for schedule in tried if schedule in good)], refusal
+    preferred = sorted(ranking.candidates, key=lambda candidate: tried.index(candidate.schedule))
+    return about_fastest(preferred, _seconds)[0], refusal
+
+
+def _seconds(candidate: Candidate) -> float:
+    return candidate.prediction.seconds_per_point
 
 
 def arithmetic_of(element: str, options: CompileOptions) -> str:
@@ -176,7 +175,7 @@ def best_way(
 
 def _best_way(ways: Mapping[Way, Callable], wanted: _Sweep) -> tuple[Way, Costs]:
     """The best way and its costs; raises Unsuitable where there is none."""
-    found, refusal = {}, None
+    found, refusal = [], None
     for way, costs in ways.items():
         try:
             cost = costs(wanted)
@@ -184,12 +183,11 @@ def _best_way(ways: Mapping[Way, Callable], wanted: _Sweep) -> tuple[Way, Costs]
             refusal = error
             continue
         seconds = predict(wanted.gpu, cost, math.prod(wanted.shape)).seconds_per_point
-        found[way] = cost, seconds
+        found.append((way, cost, seconds))
     if not found:
         raise refusal
-    limit = min(seconds for _, seconds in found.values()) * (1 + TOLERANCE)
-    # Of those that are about as fast, the first.
-    return next((way, cost) for way, (cost, seconds) in found.items() if seconds <= limit)
+    way, cost, _ = about_fastest(found, lambda each: each[2])[0]
+    return way, cost
 
 
 def _stream(wanted: _Sweep) -> Costs:
@@ -202,7 +200,7 @@ def _stream_once(wanted: _Sweep) -> Costs:
     """All steps at once, by the weights of all."""
     _check_range(wanted, wanted.sweep)
     operator = chunk_operator(wanted.sweep.offsets, wanted.sweep.weights)
-    return _stream_costs(stream_layouts(operator, wanted.reach), wanted)
+    return _stream_costs(stream_layouts(operator, wanted.sweep.reach), wanted)
 
 
 def _stream_levels(wanted: _Sweep) -> Costs:
@@ -210,8 +208,8 @@ def _stream_levels(wanted: _Sweep) -> Costs:
     single = wanted.step_of_levels()
     _check_range(wanted, single)
     operator = chunk_operator(single.offsets, single.weights)
-    reach = (single.reach_lo, single.reach_hi)
-    return _stream_costs(stream_layouts(operator, reach, levels=wanted.sweep.steps), wanted)
+    layouts = stream_layouts(operator, single.reach, levels=wanted.sweep.steps)
+    return _stream_costs(layouts, wanted)
 
 
 def _stream_costs(layouts: list[StreamLayout], wanted: _Sweep) -> Costs:
@@ -245,7 +243,7 @@ def _tile(wanted: _Sweep, operator, sparse: bool) -> Costs:
     fragment = fragment_for(operands, sparse)
     chip = chips.find(wanted.gpu.architecture)
     bulk = chip.copy_engine and takes_boxes(fragment, wanted.itemsize)
-    layout = lay_out_block(operator, fragment, wanted.itemsize, wanted.reach, bulk=bulk)
+    layout = lay_out_block(operator, fragment, wanted.itemsize, wanted.sweep.reach, bulk=bulk)
     return tile_costs(layout, wanted.shape, operands, chip, parts=parts)
 
 
@@ -277,8 +275,8 @@ def _rolling_levels(wanted: _Sweep) -> Costs:
 
 
 def _rolling(wanted: _Sweep, sweep: LinearSweep, levels: int) -> Costs:
-    reach = (sweep.reach_lo, sweep.reach_hi)
-    layouts = rolling_layouts(sweep.offsets, sweep.weights, wanted.itemsize, reach, levels=levels)
+    terms = (sweep.offsets, sweep.weights)
+    layouts = rolling_layouts(*terms, wanted.itemsize, sweep.reach, levels=levels)
     layout = best_rolling(layouts, wanted.element, wanted.gpu)
     costs = rolling_costs(layout, wanted.shape, wanted.element, wanted.gpu.multiprocessors)
     return replace(costs, steps=wanted.sweep.steps)

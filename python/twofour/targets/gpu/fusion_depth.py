@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from twofour.analysis import Analysis, analyse, load_program
 from twofour.cost import Prediction
-from twofour.cost.explore import TOLERANCE, reference_gpu
+from twofour.cost.explore import about_fastest, reference_gpu
 from twofour.errors import TwofourError
 from twofour.frontend.source import ProgramText
 from twofour.kernels import Kernel
@@ -52,18 +52,18 @@ def fusion_depths(source: Kernel | ProgramText, options: CompileOptions) -> list
         if best is None:
             break
         depths.append(Depth(steps, best.schedule, best.prediction))
-        fastest_yet = min(depth.prediction.seconds_per_point for depth in depths)
-        if best.prediction.seconds_per_point > fastest_yet * (1 + TOLERANCE):
+        if depths[-1] not in about_fastest(depths, _seconds):
             break
     return depths
 
 
 def best_depth(depths: Sequence[Depth]) -> int:
     """The fastest depth, of those that are about as fast the smallest; 1 where there is none."""
-    if not depths:
-        return 1
-    limit = min(depth.prediction.seconds_per_point for depth in depths) * (1 + TOLERANCE)
-    return next(d.steps for d in depths if d.prediction.seconds_per_point <= limit)
+    return about_fastest(depths, _seconds)[0].steps if depths else 1
+
+
+def _seconds(depth: Depth) -> float:
+    return depth.prediction.seconds_per_point
 
 
 def _analysed(source: Kernel | ProgramText, options: CompileOptions) -> Analysis:

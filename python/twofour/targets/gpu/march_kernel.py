@@ -34,20 +34,35 @@ from twofour.targets.gpu.matrix_ops import i32
 from twofour.targets.gpu.strip import Strip, elements
 
 
-def march_shape(layout: March) -> BlockShape:
-    """How a kernel that marches is launched."""
-    return BlockShape(layout.threads, layout.tile, layout.march, SECTOR, resident=layout.resident)
+@dataclass(frozen=True)
+class MarchKernel:
+    """What kernels that march have in common: constant + the sums of a layout.
+
+    `element` is the spelling of the type in memory, such as f16.
+    """
+
+    name: str
+    layout: March
+    element: str
+    constant: float = 0.0
+
+    @property
+    def launch(self) -> BlockShape:
+        """How the kernel is launched."""
+        layout = self.layout
+        shape = (layout.threads, layout.tile, layout.march, SECTOR)
+        return BlockShape(*shape, resident=layout.resident)
 
 
 def build_march_kernel(
-    name: str, layout: March, element: str, emitter: Callable[[ir.Block], "MarchEmitter"]
+    kernel: MarchKernel, emitter: Callable[[ir.Block], "MarchEmitter"]
 ) -> gpu.GPUFuncOp:
     """Insert a kernel's function at the current insertion point.
 
-    `emitter` makes what emits its body, from the entry block; `element` is the type in memory.
+    `emitter` makes what emits its body, from the entry block.
     """
-    view = view_type(layout.rank, ir.Type.parse(element))
-    function = gpu_function(name, [view, view], 1, march_shape(layout))
+    view = view_type(kernel.layout.rank, ir.Type.parse(kernel.element))
+    function = gpu_function(kernel.name, [view, view], 1, kernel.launch)
     entry = function.regions[0].blocks[0]
     with ir.InsertionPoint(entry):
         march = emitter(entry)

@@ -10,31 +10,20 @@ from dataclasses import dataclass
 from twofour.layout.march import Meeting
 from twofour.layout.rolling import RollingLayout
 from twofour.mlir import arith, gpu, ir, llvm, vector
-from twofour.targets.gpu.kernel_abi import BlockShape
-from twofour.targets.gpu.march_kernel import MarchEmitter, build_march_kernel, march_shape
+from twofour.targets.gpu.march_kernel import MarchEmitter, MarchKernel, build_march_kernel
 from twofour.targets.gpu.strip import elements
 
 
 @dataclass(frozen=True)
-class RollingKernel:
+class RollingKernel(MarchKernel):
     """A kernel: constant + the terms of its layout, on fields of `element`."""
 
-    name: str
     layout: RollingLayout
-    element: str
-    constant: float = 0.0
-
-    @property
-    def launch(self) -> BlockShape:
-        """How the kernel is launched."""
-        return march_shape(self.layout)
 
 
 def build_rolling_kernel(kernel: RollingKernel) -> gpu.GPUFuncOp:
     """Insert the kernel's function at the current insertion point."""
-    return build_march_kernel(
-        kernel.name, kernel.layout, kernel.element, lambda entry: _Rolling(kernel, entry)
-    )
+    return build_march_kernel(kernel, lambda entry: _Rolling(kernel, entry))
 
 
 class _Rolling(MarchEmitter):

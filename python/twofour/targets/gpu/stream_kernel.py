@@ -7,7 +7,7 @@ transposes pairs of them, so that it writes four neighbouring outputs of tile g 
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from twofour.layout.fragments import SPARSE_16
 from twofour.layout.march import ACCESS, Meeting
 from twofour.layout.stream import StreamLayout, metadata_words
 from twofour.mlir import arith, gpu, ir, llvm, memref, nvvm, vector
-from twofour.targets.gpu.kernel_abi import BlockShape, table
-from twofour.targets.gpu.march_kernel import MarchEmitter, build_march_kernel, march_shape
+from twofour.targets.gpu.kernel_abi import table
+from twofour.targets.gpu.march_kernel import MarchEmitter, MarchKernel, build_march_kernel
 from twofour.targets.gpu.matrix_ops import MatrixOps, i32
 from twofour.targets.gpu.strip import elements
 
@@ -24,30 +24,20 @@ _TRANSPOSE = "movmatrix.sync.aligned.m8n8.trans.b16 {$w0}, {$r0};"
 
 
 @dataclass(frozen=True)
-class StreamKernel:
+class StreamKernel(MarchKernel):
     """A kernel: constant + A B, A scaled by 2^`scale` so that its type can hold it.
 
-    `element` is the spelling of the type in memory, f16 or bf16.
+    `element` is f16 or bf16.
     """
 
-    name: str
     layout: StreamLayout
-    ops: MatrixOps
-    element: str
-    constant: float = 0.0
+    ops: MatrixOps = field(kw_only=True)
     scale: int = 0
-
-    @property
-    def launch(self) -> BlockShape:
-        """How the kernel is launched."""
-        return march_shape(self.layout)
 
 
 def build_stream_kernel(kernel: StreamKernel) -> gpu.GPUFuncOp:
     """Insert the kernel's function and tables at the current insertion point."""
-    return build_march_kernel(
-        kernel.name, kernel.layout, kernel.element, lambda entry: _Stream(kernel, entry)
-    )
+    return build_march_kernel(kernel, lambda entry: _Stream(kernel, entry))
 
 
 class _Stream(MarchEmitter):
