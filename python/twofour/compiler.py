@@ -53,12 +53,15 @@ class CompiledCpu(Analysis):
         return "loops" if self.left else chosen_schedule(self.options)
 
 
-def lowering_passes(module: ir.Module) -> list[ModulePass]:
-    """Passes from the linear forms that a module holds to functions over memrefs."""
+def lowering_passes(module: ir.Module, is_step: bool = False) -> list[ModulePass]:
+    """Passes from the linear forms that a module holds to functions over memrefs.
+
+    A program that `is_step` gets kernels for arrays larger than the caches, too.
+    """
     passes: list[ModulePass] = []
     if nested_ops(module, SparsePatchMatmulOp.OPERATION_NAME):
         passes.append(ConvertNmToVectorPass())
-    direct = ConvertStencilToVectorPass(machine="host")
+    direct = ConvertStencilToVectorPass(machine="host", nontemporal=is_step)
     return [*passes, direct, ConvertStencilToLoopsPass(), BufferizePass()]
 
 
@@ -96,7 +99,7 @@ def compile_module(
             found.passes += layout_passes()
         elif report_layouts:
             layouts = lay_out(ir.Module.parse(str(module)), filename)
-        lowering = lowering_passes(module)
+        lowering = lowering_passes(module, found.is_step)
         run_passes(module, lowering, filename)
     found.passes += lowering
     return CompiledCpu(**vars(found), layouts=layouts, time_tile=tile)

@@ -1,4 +1,5 @@
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='tile=4,1' | filecheck %s
+// RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='tile=1,1 nontemporal=true' | filecheck %s --check-prefix=PAST
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=avx2 tile=2,2' | filecheck %s --check-prefix=WIDE
 
 !temp = !stencil.temp<#stencil.bounds<[-2], [66]>, f64>
@@ -40,6 +41,20 @@
 // CHECK-COUNT-2: vector.maskedload %[[IN]]
 // CHECK: vector.maskedstore %[[OUT]]
 // CHECK-NOT: stencil.weighted_sum
+
+// The kernel beside it that stores past the caches takes the first points under a mask, up to where
+// a vector of the output is aligned.
+
+// PAST: func.func @sum_kernel0(
+// PAST-NOT: nontemporal = true
+// PAST: func.func @sum_kernel0_nontemporal(
+// PAST: memref.extract_aligned_pointer_as_index
+// PAST: %[[FIRST:.*]] = arith.minsi
+// PAST: scf.for %{{.*}} = %{{.*}} to %[[FIRST]]
+// PAST: vector.maskedstore
+// PAST: scf.for %{{.*}} = %[[FIRST]] to
+// PAST: vector.store {{.*}} {alignment = 64 : i64, nontemporal = true}
+// PAST: vector.maskedstore
 func.func @sum(%t: !temp) -> !inner {
   %r = "stencil.weighted_sum"(%t) {constant = 3.0 : f64, offsets = [[-1], [2]], weights = array<f64: 1.0, 2.0>} : (!temp) -> !inner
   return %r : !inner

@@ -42,7 +42,8 @@ def check_time(command: list[str], limit: float) -> None:
     while len(runs) < RUNS and not any(used < limit and clock < 10 * limit for used, clock in runs):
         runs.append(times_of(command))
     used, clock = (min(column) for column in zip(*runs, strict=True))
-    figures = f"limit {limit:.2f} s, best of {len(runs)} runs: {used:.2f} s of processor, {clock:.2f} s by the clock"
+    figures = f"best of {len(runs)} runs: {used:.2f} s of processor, {clock:.2f} s by the clock"
+    figures += f", limit {limit:.2f} s"
     assert used < limit and clock < 10 * limit, f"{' '.join(command[1:])}: {figures}"
 
 

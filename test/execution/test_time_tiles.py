@@ -46,6 +46,26 @@ def test_bits_of_single_steps(name, dtype):
                 cases.assert_same_bits(stepper.advance(u, count), states[count], boundary)
 
 
+@pytest.mark.parametrize("dtype", ["f64", "f32"])
+@pytest.mark.parametrize("name", ["heat1d_ftcs", "heat2d_ftcs", "heat3d_ftcs"])
+def test_stores_past_caches(monkeypatch, name, dtype):
+    monkeypatch.setattr(tiled_stepping, "stores_past_caches", lambda *arguments: True)
+    kernel = cases.KERNELS[name]
+    shape = {1: (331,), 2: (37, 64), 3: (9, 17, 32)}[kernel.rank]
+    u = cases.stored(cases.random_values(3, shape, dtype), dtype)
+    for mode, tile in itertools.product(("fixed", "reflect"), TILES[kernel.rank]):
+        boundary = ",".join([mode] * kernel.rank)
+        stepper = tiled(kernel, dtype, boundary, 2, tile)
+        result = stepper.advance(u, 7)
+        used = {program._last for program in stepper._plans[shape]._programs.values()}
+        assert used == {stepper._nontemporal} != {None}
+        monkeypatch.undo()
+        cases.assert_same_bits(
+            result, tiled(kernel, dtype, boundary, 1, (1, shape)).advance(u, 7), boundary
+        )
+        monkeypatch.setattr(tiled_stepping, "stores_past_caches", lambda *arguments: True)
+
+
 def test_input_is_read_only_and_result_is_new():
     kernel = cases.KERNELS["heat1d_ftcs"]
     u = np.linspace(0, 1, 5000)

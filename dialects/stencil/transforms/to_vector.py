@@ -16,7 +16,7 @@ becomes a call of a function that is appended to the module,
 Chains of weighted sums over several temps become one kernel with several inputs.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from twofour.dialects.stencil.chains import chain_ending_at
@@ -30,6 +30,10 @@ from twofour.targets.cpu.direct_kernel import DirectKernel, build_direct_kernel
 from twofour.targets.cpu.register_tile import RegisterTile
 from twofour.targets.cpu.vector_unit import Machine, vector_unit
 
+NONTEMPORAL = "_nontemporal"
+# Sums of more terms take longer than memory does.
+MOST_TERMS = 16
+
 
 def _convert(op, options: "ConvertStencilToVectorPass") -> None:
     chain = chain_ending_at(op)
@@ -37,9 +41,19 @@ def _convert(op, options: "ConvertStencilToVectorPass") -> None:
     with module_end(op), op.location:
         unit = vector_unit(options.machine)
         tile = options.tile and RegisterTile(*options.tile)
-        build_direct_kernel(kernel, op.results[0].type.element_type, unit, tile)
+        element = op.results[0].type.element_type
+        build_direct_kernel(kernel, element, unit, tile)
+        if options.nontemporal and _is_memory_bound(kernel, element):
+            beside = replace(kernel, name=kernel.name + NONTEMPORAL)
+            build_direct_kernel(beside, element, unit, tile, nontemporal=True)
     replace_by_sweep(op, kernel.name, chain.inputs)
     chain.erase_rest()
+
+
+def _is_memory_bound(kernel: DirectKernel, element: ir.Type) -> bool:
+    """Whether sweeps of large arrays wait for memory, so that stores past the caches are faster."""
+    terms = sum(len(terms.weights) for terms in kernel.inputs)
+    return terms <= MOST_TERMS and isinstance(element, ir.F32Type | ir.F64Type)
 
 
 @dataclass(frozen=True)
@@ -48,12 +62,14 @@ class ConvertStencilToVectorPass(ModulePass):
 
     `machine` names the vector registers to use: avx512, avx2, sse, neon, or those of the host.
     `tile` = rows, vectors is the block of outputs that is summed up in registers; a model of the
-    processor chooses it otherwise.
+    processor chooses it otherwise. With `nontemporal`, kernels of f32 and f64 of at most 16 terms
+    get another one beside them, NAME_nontemporal, that stores past the caches.
     """
 
     name: ClassVar[str] = "convert-stencil-to-vector"
     machine: Machine = "avx512"
     tile: tuple[int, ...] | None = None
+    nontemporal: bool = False
 
     def __post_init__(self):
         if self.tile is not None and (len(self.tile) != 2 or min(self.tile) < 1):

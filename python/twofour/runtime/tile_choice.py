@@ -18,6 +18,7 @@ from twofour.runtime.tiles import Geometry
 DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16)
 # Shorter rows would spend their time on starting.
 SHORTEST_ROW = 2048  # bytes
+CACHE_LINE = 64
 # Part of a cache that is there for one kind of data.
 SHARE = 0.8
 
@@ -56,6 +57,12 @@ class TileChoice:
     steps: int
     extents: tuple[int, ...]
     cycles: float
+
+
+def stores_past_caches(shape: Sequence[int], itemsize: int, machine: Caches) -> bool:
+    """Whether arrays of a shape are better written past the caches, row by row of whole vectors."""
+    aligned = len(shape) == 1 or shape[-1] * itemsize % CACHE_LINE == 0
+    return aligned and 2 * math.prod(shape) * itemsize > machine.last
 
 
 def choose_tiles(

@@ -10,6 +10,7 @@ import numpy as np
 
 from twofour.runtime.boundary import storage_constant
 from twofour.runtime.dtypes import ElementType
+from twofour.runtime.native import NativeKernel
 from twofour.runtime.sweeps import Box, LinearKernel
 from twofour.runtime.threads import run_together
 from twofour.runtime.tiles import (
@@ -49,7 +50,10 @@ def tile_code(drive: int, copy: int, keep_alive: object) -> TileCode:
 
 
 class TileProgram:
-    """Sweeps of `steps` steps over C-contiguous arrays of `shape`, in tiles of about `extents`."""
+    """Sweeps of `steps` steps over C-contiguous arrays of `shape`, in tiles of about `extents`.
+
+    `last` is the kernel that writes the target, the same as the others where it is None.
+    """
 
     def __init__(
         self,
@@ -60,8 +64,10 @@ class TileProgram:
         element: ElementType,
         steps: int,
         extents: Sequence[int],
+        last: NativeKernel | None = None,
     ):
         self.steps = steps
+        self._last = last or kernel.native
         self._code, self._kernel, self._element = code, kernel, element
         self._strides = _strides(shape)
         self._views: list[list[int]] = []
@@ -118,7 +124,8 @@ class TileProgram:
             if isinstance(action, Sweep):
                 reach = zip(action.shape, self._kernel.reach_lo, self._kernel.reach_hi, strict=True)
                 self._view(action.source, tuple(n + lo + hi for n, lo, hi in reach))
-                address = self._kernel.native.address
+                writes_target = action.target.array == TARGET
+                address = (self._last if writes_target else self._kernel.native).address
             else:
                 self._copied(action)
                 address = self._code.copy

@@ -9,10 +9,11 @@ import numpy as np
 from twofour.runtime.boundary import AxisBoundary, HaloRefresh
 from twofour.runtime.dtypes import ElementType, check_array, storage_view
 from twofour.runtime.memory import HOST, Memory
+from twofour.runtime.native import NativeKernel
 from twofour.runtime.stepping import PROGRESS_INTERVAL, check_interior, check_steps
 from twofour.runtime.sweeps import Box, LinearKernel, around, halo_reach
 from twofour.runtime.threads import resolve_threads
-from twofour.runtime.tile_choice import DEPTHS, caches, choose_tiles
+from twofour.runtime.tile_choice import DEPTHS, caches, choose_tiles, stores_past_caches
 from twofour.runtime.tile_program import TileCode, TileProgram
 from twofour.runtime.tiles import Geometry
 
@@ -30,7 +31,8 @@ CACHE_LINE = 64
 class TiledStepper:
     """Advances arrays by the steps of one kernel; as LinearStepper without fused kernels.
 
-    `terms` is the number of multiply-adds of a point. `tile` = (steps, extents) are the tiles to
+    `terms` is the number of multiply-adds of a point. `nontemporal` is the same kernel with stores
+    past the caches, for arrays that do not fit them. `tile` = (steps, extents) are the tiles to
     use, otherwise a model chooses them. Results have the bits of single steps, whatever the tiles
     and the number of threads.
     """
@@ -44,6 +46,7 @@ class TiledStepper:
         element: ElementType,
         boundary: Sequence[AxisBoundary],
         terms: int,
+        nontemporal: NativeKernel | None = None,
         threads: int | None = None,
         interior: tuple[Sequence[int], Sequence[int]] | None = None,
         tile: tuple[int, Sequence[int]] | None = None,
@@ -55,6 +58,7 @@ class TiledStepper:
         self.interior = interior and Box(*map(tuple, interior))
         self.rank = len(single.reach_lo)
         self._code, self._terms, self._tile = code, terms, tile
+        self._nontemporal = nontemporal
         self._plans: dict[tuple[int, ...], _Plan | None] = {}
 
     def advance(
@@ -98,14 +102,16 @@ class TiledStepper:
 
     def program(self, geometry: Geometry, shape: tuple[int, ...], steps: int) -> TileProgram:
         """Tiles for sweeps of some of `steps` steps."""
+        itemsize, machine = self.element.itemsize, caches()
         if self._tile is not None:
             depth, extents = self._tile
         else:
-            itemsize = self.element.itemsize
-            choice = choose_tiles(geometry, itemsize, self._terms, steps, self.threads, caches())
+            choice = choose_tiles(geometry, itemsize, self._terms, steps, self.threads, machine)
             depth, extents = choice.steps, choice.extents
+        last = self._nontemporal if stores_past_caches(shape, itemsize, machine) else None
+        depth = min(depth, steps)
         return TileProgram(
-            self.single, self._code, geometry, shape, self.element, min(depth, steps), extents
+            self.single, self._code, geometry, shape, self.element, depth, extents, last
         )
 
 

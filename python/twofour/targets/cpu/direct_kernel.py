@@ -63,18 +63,25 @@ class DirectKernel:
 
 
 def build_direct_kernel(
-    kernel: DirectKernel, element: ir.Type, unit: VectorUnit, tile: RegisterTile | None = None
+    kernel: DirectKernel,
+    element: ir.Type,
+    unit: VectorUnit,
+    tile: RegisterTile | None = None,
+    nontemporal: bool = False,
 ) -> func.FuncOp:
     """Insert the kernel's function at the current insertion point.
 
-    `tile` is the block of outputs, the one for the vector unit where it is None.
+    `tile` is the block of outputs, the one for the vector unit where it is None. With `nontemporal`
+    whole vectors are stored past the caches: the distance of rows of the output must then be a
+    multiple of a vector's bytes, and the element one of f32 and f64.
     """
     inputs = len(kernel.inputs) + kernel.has_addend
     views = [view_type(kernel.rank, element)] * (inputs + 1)
     function = kernel_function(kernel.name, views, inputs)
     with ir.InsertionPoint(function.entry_block):
         code = ElementCode(element, unit.bytes)
-        _Emitter(kernel, code, tile or kernel.tile(unit), function.entry_block).emit()
+        chosen = tile or kernel.tile(unit)
+        _Emitter(kernel, code, chosen, function.entry_block, nontemporal).emit()
         func.ReturnOp([])
     return function
 
@@ -98,9 +105,15 @@ class _Width:
 
 class _Emitter:
     def __init__(
-        self, kernel: DirectKernel, code: ElementCode, tile: RegisterTile, entry: ir.Block
+        self,
+        kernel: DirectKernel,
+        code: ElementCode,
+        tile: RegisterTile,
+        entry: ir.Block,
+        nontemporal: bool,
     ):
         self.kernel, self.code, self.tile = kernel, code, tile
+        self.nontemporal = nontemporal
         arguments = list(entry.arguments)
         count = len(kernel.inputs)
         self.inputs = arguments[:count]
@@ -138,6 +151,10 @@ class _Emitter:
         widths = [_Width(most, lanes)]
         if not self.code.is_maskable:
             widths += [_Width(1, lanes)] * (most > 1) + [_Width(1, 1)]
+        if self.nontemporal:
+            aligned = self._aligned_from(bases, begin, end)
+            self._masked(rows, bases, begin, aligned)
+            begin = aligned
         for width in widths:
             begin = strided_loop(
                 self.constants,
@@ -148,6 +165,20 @@ class _Emitter:
             )
         if self.code.is_maskable:
             self._masked(rows, bases, begin, end)
+
+    def _aligned_from(self, bases: list[ir.Value], begin: ir.Value, end: ir.Value) -> ir.Value:
+        """The first point from `begin` on, or the end, at which a vector of outputs is aligned."""
+        rank, lanes = self.kernel.rank, self.code.lanes
+        metadata = memref.ExtractStridedMetadataOp(self.output).results
+        place = metadata[1]
+        for at, stride in zip([*bases, begin], metadata[2 + rank :], strict=True):
+            place = arith.addi(place, arith.muli(at, stride))
+        pointer = memref.extract_aligned_pointer_as_index(self.output)
+        size = self.constants.index(self.code.vector_bytes // lanes)
+        place = arith.addi(place, arith.divui(pointer, size))
+        whole = self.constants.index(lanes)
+        skipped = arith.remui(arith.subi(whole, arith.remui(place, whole)), whole)
+        return arith.minsi(arith.addi(begin, skipped), end)
 
     def _masked(self, rows: _Rows, bases: list[ir.Value], begin: ir.Value, end: ir.Value) -> None:
         """The last points of a row, vector by vector under a mask."""
@@ -220,6 +251,9 @@ class _Emitter:
         result = self.code.narrow(total, width.lanes)
         if width.lanes == 1:
             memref.store(result, self.output, place)
+        elif width.mask is None and self.nontemporal:
+            alignment = self.code.vector_bytes
+            vector.store(result, self.output, place, nontemporal=True, alignment=alignment)
         elif width.mask is None:
             vector.store(result, self.output, place)
         else:

@@ -8,6 +8,7 @@ import numpy as np
 
 from twofour.analysis import LinearSweep
 from twofour.compiler import CompiledCpu
+from twofour.dialects.stencil.transforms.to_vector import NONTEMPORAL
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.errors import TwofourError
 from twofour.mlir import ir
@@ -101,6 +102,11 @@ class CpuExecutable:
             sweep.steps,
         )
 
+    def _nontemporal_kernel(self, sweep: LinearSweep) -> NativeKernel | None:
+        """The kernel beside a sweep's that stores past the caches."""
+        name = sweep.kernel + NONTEMPORAL
+        return self._kernel(name, len(sweep.reach_lo)) if name in self._kernel_inputs else None
+
     def linear_stepper(
         self,
         boundary: Sequence[AxisBoundary],
@@ -121,6 +127,7 @@ class CpuExecutable:
                 element_type(self.compiled.element),
                 boundary,
                 len(self.compiled.single.offsets),
+                nontemporal=self._nontemporal_kernel(self.compiled.single),
                 threads=threads,
                 interior=interior,
                 tile=tile or self.compiled.time_tile,
