@@ -117,13 +117,15 @@ def _tuned(entry: "Tuned") -> dict:
 
 
 def _depth(depth: "Depth") -> dict:
-    """A depth of fusion as plain values."""
+    """A depth of fusion as plain values; `step_gstencil_per_s` counts the refresh, too."""
     return {
         "steps": depth.steps,
         "schedule": depth.schedule,
         "gstencil_per_s": depth.prediction.gstencil_per_s,
         "fraction_of_copy": depth.prediction.fraction_of_copy,
         "limited_by": depth.prediction.limited_by,
+        "refresh_seconds": depth.refresh_seconds,
+        "step_gstencil_per_s": depth.gstencil_per_s,
     }
 
 
@@ -162,8 +164,9 @@ def as_text(report: dict) -> str:
 
 def _depths(report: dict) -> str:
     """The depths of fusion that were compared."""
-    compared = [f"{d['steps']}: {d['gstencil_per_s']:.0f}" for d in report["fusion_depths"]]
-    return f"predicted GStencil/s by steps in one sweep: {', '.join(compared)}"
+    compared = [f"{d['steps']}: {d['step_gstencil_per_s']:.0f}" for d in report["fusion_depths"]]
+    text = "predicted GStencil/s of a sweep and a refresh of the halo, by steps in one sweep"
+    return f"{text}: {', '.join(compared)}"
 
 
 def _ranking(report: dict) -> list[str]:

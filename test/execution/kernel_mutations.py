@@ -62,8 +62,9 @@ def executed_lines(name: str, schedule: str) -> frozenset[int]:
     """The lines of the PTX that a run of a kernel reaches."""
     device = SimulatedDevice("sm_90")
     values, _, _ = expected(name)
-    from_bundle(bundle_of(name, schedule), device)(values, boundary="periodic")
-    (profile,) = device.profiles.values()
+    bundle = bundle_of(name, schedule)
+    from_bundle(bundle, device)(values, boundary="periodic")
+    profile = device.profiles[bundle.program.single]
     return frozenset(line for line, found in profile.counters.lines.items() if found.executions)
 
 

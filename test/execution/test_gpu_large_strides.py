@@ -25,7 +25,7 @@ def test_addresses_of_rows_far_apart(schedule, far):
     device = SimulatedDevice("sm_90")
     options = CompileOptions("sim:sm_90", schedule, "f16")
     bundle = compile_gpu(cases.KERNELS["heat2d_ftcs"], options).bundle
-    (kernel,) = device.load(bundle).values()
+    kernel = device.load(bundle)[bundle.program.single]
     near_in, near_out = (device.zeros((ROWS + 2, COLUMNS + 64), np.float16) for _ in range(2))
     views = {"input": near_in[:, 31 : 33 + COLUMNS], "output": near_out[1:-1, 32 : 32 + COLUMNS]}
     base = views[far].__array_interface__["data"][0]

@@ -48,7 +48,7 @@ def test_choices_give_right_results(name, arithmetic, schedule, choice, shape):
     sums = cases.absolute_sums(states, kernel, boundary)
     bounds = cases.error_bounds(states, sums, arithmetic, kernel, boundary, matrix=True)
     assert cases.within(got, states[-1], bounds[-1])
-    (spec,) = bundle.kernels.values()
+    spec = bundle.kernels[bundle.program.single]
     if choice.block is not None:
         assert np.prod(spec.tile) == np.prod(choice.block)
     if choice.tile is not None and schedule == "sparse":

@@ -14,6 +14,8 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 
+from runtime_reference import source as folded
+
 
 class CUDARuntimeError(RuntimeError):
     pass
@@ -250,5 +252,31 @@ def stencil_kernel(weights, dtype=np.float64):
             start = np.add(offset, lo)
             total += weight * source[tuple(map(slice, start, start + target.shape))]
         target[...] = total
+
+    return run
+
+
+def refresh_kernel(rank):
+    """A boundary kernel for f64, cell by cell."""
+
+    def run(words):
+        source, words = memref(words, rank, np.float64)
+        numbers, words = words[: 4 * rank], words[4 * rank :]
+        assert [n.dtype.name for n in numbers] == ["int32", "int64", "int64", "int64"] * rank
+        target, words = memref(words, rank, np.float64)
+        assert len(words) == 0
+        before = source.copy()
+        for cell in np.ndindex(target.shape):
+            value, place = None, list(cell)
+            for axis, at in enumerate(cell):
+                mode, lower, upper, filled = numbers[4 * axis : 4 * axis + 4]
+                if lower <= at < upper:
+                    continue
+                if mode == 1:
+                    value = filled.view(np.float64)
+                elif mode > 1:
+                    name = {2: "nearest", 3: "periodic", 4: "reflect"}[int(mode)]
+                    place[axis] = lower + folded(name, int(upper - lower), int(at - lower))
+            target[cell] = before[tuple(place)] if value is None else value
 
     return run

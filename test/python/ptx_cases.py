@@ -118,7 +118,7 @@ def kernel_entry(rank, alignment, inputs=1, outputs=1, scalars=(), shared_bytes=
 
 def manifest(element, boundary, kernels, program, target="sm_80"):
     return {
-        "format": 3,
+        "format": 4,
         "generator": "twofour 0",
         "target": target,
         "element": element,
@@ -133,9 +133,19 @@ def manifest(element, boundary, kernels, program, target="sm_80"):
 
 
 def linear_bundle(
-    weights, element="f64", fused=None, alignment=32, fields=None, target="sm_80", cubin=None
+    weights,
+    element="f64",
+    fused=None,
+    alignment=32,
+    fields=None,
+    target="sm_80",
+    cubin=None,
+    refresh=False,
 ):
-    """A bundle of one linear stencil, with `fused` steps in one sweep where it is given."""
+    """A bundle of one linear stencil, with `fused` steps in one sweep where it is given.
+
+    With `refresh` its manifest names a boundary kernel, which its PTX lacks.
+    """
     lo, hi = reach(weights)
     rank = len(lo)
     own = ITEMSIZE[element]
@@ -145,6 +155,9 @@ def linear_bundle(
         ptx += stencil_ptx("fused", element, convolved(weights, fused))
         ptx += stencil_ptx("edges", element, weights)
         kernels |= {"fused": kernel_entry(rank, alignment), "edges": kernel_entry(rank, own)}
+    if refresh:
+        numbers = ["i32", "index", "index", f"i{8 * own}"] * rank
+        kernels["refresh"] = kernel_entry(rank, own, scalars=numbers)
     program = {
         "kind": "linear",
         "name": "test",
@@ -156,6 +169,7 @@ def linear_bundle(
         "reach_lo": list(lo),
         "reach_hi": list(hi),
         "fields": fields,
+        "boundary_kernels": ["refresh"] if refresh else [],
     }
     boundary = ["fixed"] * rank
     return Bundle(manifest(element, boundary, kernels, program, target), ptx, cubin)

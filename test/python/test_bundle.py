@@ -57,10 +57,12 @@ def fields_manifest():
         ],
         "workspaces": [[[9, 7], "f64"]],
         "time_loop": True,
+        "boundary_kernels": ["r"],
     }  # fmt: skip
     kernels = {
         "k": kernel_entry(2, 8, scalars=["f64"]),
         "n": kernel_entry(2, 8, scalars=["index"]),
+        "r": kernel_entry(2, 8, scalars=["i32", "index", "index", "i64"] * 2),
     }
     return manifest("f64", ["fixed", "fixed"], kernels, program)
 
@@ -123,8 +125,8 @@ def test_what_is_wrong_with_a_file_is_said(bundle, tmp_path):
     refused(b"", "got an empty file")
     refused(b"\x7fELF\2\1\1\0", "got one that begins with b'\\x7fELF")
     refused(data.replace(b"\r\n", b"\n"), "got one that begins with")
-    newer = MAGIC + struct.pack("<I", 4) + data[12:]
-    refused(newer, "expected a bundle of format 3, got format 4")
+    newer = MAGIC + struct.pack("<I", 5) + data[12:]
+    refused(newer, "expected a bundle of format 4, got format 5")
     refused(data[:-1] + b"x", "its bytes were altered")
     with pytest.raises(TwofourError, match="cannot read the file: no such file") as caught:
         Bundle.load(tmp_path / "none.tfb")
@@ -214,6 +216,8 @@ def test_every_member_is_needed_and_of_its_type(bundle, which):
         (("kernels", "single", "alignment"), 48, "expected one of 1, 2, 4, 8"),
         (("kernels", "single", "threads"), 2048, "expected an integer from 1 to 1024"),
         (("kernels", "single", "threads"), True, "expected an integer from 1 to 1024"),
+        (("program", "boundary_kernels"), ["r"], "expected one of single, fused, edges at program"),
+        (("program", "boundary_kernels"), ["edges"], "one output and the numbers of its axes"),
         (("boundary",), ["periodc", "fixed"], "did you mean 'periodic'?.* at boundary"),
         (("target",), "sm90", "expected a chip such as sm_90 at target, got 'sm90'"),
     ],

@@ -24,6 +24,7 @@ def gpu(monkeypatch):
     gpu = fake_cupy.install(monkeypatch)
     gpu.kernels["single"] = gpu.kernels["edges"] = fake_cupy.stencil_kernel(STAR)
     gpu.kernels["fused"] = fake_cupy.stencil_kernel(convolved(STAR, 2))
+    gpu.kernels["refresh"] = fake_cupy.refresh_kernel(2)
     return gpu
 
 
@@ -33,8 +34,9 @@ def integers(shape):
 
 @pytest.mark.parametrize("boundary", ["fixed", "periodic", "constant(2.5)", "reflect,nearest"])
 @pytest.mark.parametrize("fused", [None, 2])
-def test_results_of_numpy_arrays(gpu, boundary, fused):
-    program = from_bundle(linear_bundle(STAR, fused=fused))
+@pytest.mark.parametrize("refresh", [False, True])
+def test_results_of_numpy_arrays(gpu, boundary, fused, refresh):
+    program = from_bundle(linear_bundle(STAR, fused=fused, refresh=refresh))
     for shape in ((1, 1), (7, 5), (19, 43)):
         u = integers(shape)
         result = program(u, 3, boundary=boundary)
@@ -77,6 +79,26 @@ def test_contexts_are_made_once_a_thread(gpu, monkeypatch):
             for _ in range(2):
                 thread.submit(program, integers((9, 33))).result()
         assert made == [0] * count
+
+
+def test_a_refresh_is_one_launch(gpu):
+    program = from_bundle(linear_bundle(STAR, refresh=True))
+    program(integers((9, 70)), 2, boundary="zero,periodic")
+    # Two rows above the domain, as the stencil reaches, and one column behind it.
+    refresh = ("refresh", (-(-(2 * 71 + 9) // 32), 1, 1), (32, 1, 1), 0)
+    sweep = ("single", (9 * 3, 1, 1), (32, 1, 1), 0)
+    assert gpu.log[1:] == [refresh, sweep] * 2
+    program(integers((9, 70)), 2, boundary="fixed")
+    assert [entry[0] for entry in gpu.log[5:]] == ["single"] * 2
+
+
+def test_refreshes_are_recorded(gpu):
+    program = from_bundle(linear_bundle(STAR, refresh=True))
+    u, steps = integers((3, 5)), RECORDED_SWEEPS + 2
+    result = program(u, steps, boundary="periodic")
+    expected = reference(u, STAR, parse_boundary("periodic", 2), steps)
+    np.testing.assert_allclose(result, expected, rtol=1e-12)
+    assert [entry for entry in gpu.log if entry[0] == "graph"] == [("graph", 2 * RECORDED_SWEEPS)]
 
 
 def test_nothing_is_launched_without_points(gpu):

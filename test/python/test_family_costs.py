@@ -82,8 +82,7 @@ class Built:
 
     @property
     def spec(self):
-        (spec,) = self.bundle.kernels.values()
-        return spec
+        return self.bundle.kernels[self.bundle.program.single]
 
     @property
     def whole_blocks(self) -> list[int]:
@@ -151,7 +150,7 @@ def simulated(built: Built, shape) -> dict[str, float]:
     boundary = [AxisBoundary("periodic")] * program.rank
     stepper = linear_stepper(program, device.load(built.bundle), device, element, boundary)
     stepper.advance(to_storage(np.ones(shape), element), 1)
-    (profile,) = device.profiles.values()
+    profile = device.profiles[program.single]
     return {k: n / profile.points for k, n in profile.counters.as_dict().items()}
 
 

@@ -15,6 +15,7 @@ from twofour.frontend.source import ProgramText
 from twofour.kernels import Kernel, built_in_kernels
 from twofour.options import CompileOptions
 from twofour.runtime import parse_boundary
+from twofour.targets.gpu import fusion_depth
 from twofour.targets.gpu.build import compile_gpu
 from twofour.targets.gpu.fusion_depth import MAX_DEPTH, best_depth, fusion_depths
 
@@ -35,7 +36,7 @@ def test_depths_of_built_in_kernels(name, least, most):
     assert [depth.steps for depth in depths] == list(range(1, len(depths) + 1))
     chosen = best_depth(depths)
     assert least <= chosen <= most
-    seconds = [depth.prediction.seconds_per_point for depth in depths]
+    seconds = [depth.seconds_per_point for depth in depths]
     assert seconds[chosen - 1] <= 1.01 * min(seconds)
     # The comparison ends when deeper is slower.
     assert len(depths) == MAX_DEPTH or seconds[-1] > 1.01 * min(seconds[:-1])
@@ -44,10 +45,22 @@ def test_depths_of_built_in_kernels(name, least, most):
 def test_of_depths_about_as_fast_the_smallest_is_taken(monkeypatch):
     depths = fusion_depths(KERNELS["heat1d_ftcs"], auto())
     monkeypatch.setattr(explore, "TOLERANCE", 0.5)
-    limit = 1.5 * depths[-1].prediction.seconds_per_point
-    expected = next(d.steps for d in depths if d.prediction.seconds_per_point <= limit)
+    limit = 1.5 * depths[-1].seconds_per_point
+    expected = next(d.steps for d in depths if d.seconds_per_point <= limit)
     assert best_depth(depths) == expected < MAX_DEPTH
     assert best_depth([]) == 1
+
+
+def test_what_a_refresh_costs_decides(monkeypatch):
+    kernel = KERNELS["paper_box2d49p"]
+    assert best_depth(fusion_depths(kernel, auto("f32"))) == 1
+    assert [d.refresh_seconds > 2e-6 for d in fusion_depths(kernel, auto("f32"))] == [True] * 2
+    # Fewer refreshes are worth slower sweeps.
+    monkeypatch.setattr(fusion_depth, "refresh_seconds", lambda *arguments: 1e-3)
+    depths = fusion_depths(kernel, auto("f32"))
+    assert best_depth(depths) > 1
+    first = depths[0].prediction.seconds_per_point + 1e-3 / 10_240**2
+    assert depths[0].seconds_per_point == pytest.approx(first)
 
 
 def test_a_schedule_is_compared_with_itself():
@@ -99,9 +112,15 @@ def test_explain_reports_what_was_compared(capsys):
     words = ["explain", "heat1d_ftcs", "--target", "sim:sm_90", "--dtype", "f16"]
     assert main([*words, "--fuse-steps", "auto", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    rates = {d["steps"]: d["gstencil_per_s"] for d in found["fusion_depths"]}
-    assert max(rates, key=rates.get) == found["steps_per_sweep"]
-    assert rates[found["steps_per_sweep"]] == pytest.approx(found["predicted"]["gstencil_per_s"])
+    depths = {d["steps"]: d for d in found["fusion_depths"]}
+    assert max(depths, key=lambda n: depths[n]["step_gstencil_per_s"]) == found["steps_per_sweep"]
+    chosen = depths[found["steps_per_sweep"]]
+    assert chosen["gstencil_per_s"] == pytest.approx(found["predicted"]["gstencil_per_s"])
+    # A sweep of several steps and one refresh.
+    sweep = chosen["steps"] * 10_240_000 / chosen["gstencil_per_s"]
+    step = chosen["steps"] * 10_240_000 / chosen["step_gstencil_per_s"]
+    assert step - sweep == pytest.approx(1e9 * chosen["refresh_seconds"])
+    assert 1e-6 < chosen["refresh_seconds"] < 4e-6
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def test_compile_writes_a_bundle(tmp_path, capsys):
     assert main([*words, "-o", "y.tfb"]) == 0
     report = capsys.readouterr().out.splitlines()[0]
     data = (tmp_path / "x.tfb").read_bytes()
-    assert report.startswith(f"x.tfb: {KERNEL} for sm_80 (simt, f64), 1 kernel, PTX")
+    assert report.startswith(f"x.tfb: {KERNEL} for sm_80 (simt, f64), 2 kernels, PTX")
     assert report.endswith(f"{len(data)} bytes")
     assert (tmp_path / "y.tfb").read_bytes() == data
     assert Bundle.load("x.tfb").manifest["boundary"] == ["nearest"]

@@ -156,6 +156,7 @@ def leapfrog_bundle(cells):
         ],
         "workspaces": [],
         "time_loop": False,
+        "boundary_kernels": [],
     }
     kernels = {"leapfrog": kernel_entry(1, 8, inputs=2, scalars=["f64"])}
     return Bundle(manifest("f64", ["periodic"], kernels, program), LEAPFROG)

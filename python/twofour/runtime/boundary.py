@@ -13,8 +13,9 @@
 import math
 import numbers
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -161,9 +162,17 @@ class HaloRefresh:
         # Nothing to refill: calls return at once and callers may skip them.
         self.empty = not self._operations
 
+    def bind(self, array: np.ndarray) -> Callable[[], None]:
+        """Return a callable that refills the halo of `array`."""
+        return partial(_refill, self._operations, array)
+
     def __call__(self, array: np.ndarray) -> None:
-        for target, source, value in self._operations:
-            array[target] = value if source is None else array[source]
+        self.bind(array)()
+
+
+def _refill(operations: list[tuple], array: np.ndarray) -> None:
+    for target, source, value in operations:
+        array[target] = value if source is None else array[source]
 
 
 def _axis_operations(
@@ -177,7 +186,7 @@ def _axis_operations(
 
     sides = [(a, b) for a, b in ((0, lower), (upper, extent)) if a < b]
     if entry.mode in ("zero", "constant"):
-        value = storage_constant(entry.value if entry.mode == "constant" else 0.0, element)
+        value = storage_constant(entry, element)
         return [(index(a, b), None, value) for a, b in sides]
     operations = []
     for begin, end in sides:
@@ -208,14 +217,17 @@ def index_runs(sources: list[int]) -> list[tuple[int, int, int]]:
     return runs
 
 
-def storage_constant(value: float, element: ElementType) -> np.generic:
-    """Return a boundary's constant as it is stored; raises TwofourError where it is too large."""
-    stored = to_storage(np.float64(value), element)
-    if not np.isfinite(from_storage(stored, element)):
+def storage_constant(entry: AxisBoundary, element: ElementType) -> np.generic:
+    """Return what a `zero` or `constant` axis fills with, in the storage dtype of `element`.
+
+    Raises TwofourError where it is out of the range of `element`.
+    """
+    value = to_storage(np.float64(entry.value if entry.mode == "constant" else 0.0), element)
+    if not np.isfinite(from_storage(value, element)):
         raise TwofourError(
-            f"expected a boundary constant in the range of {element.name}, got {value}"
+            f"expected a boundary constant in the range of {element.name}, got {entry.value}"
         )
-    return stored[()]
+    return value[()]
 
 
 def refresh_halo(

@@ -44,16 +44,23 @@ class DeviceKernel:
         return AlignedKernel(self, reach_below)
 
     def bind(
-        self, views_in: Sequence, views_out: Sequence, scalars: Sequence = (), reach_below: int = 0
+        self,
+        views_in: Sequence,
+        views_out: Sequence,
+        scalars: Sequence = (),
+        reach_below: int = 0,
+        covered: Sequence[int] | None = None,
     ) -> "BoundLaunch":
         """Return the kernel with its parameters packed for these views, which it keeps alive.
 
-        Raises ValueError where they do not fit the kernel; see twofour.runtime.launching.
+        Blocks cover the output views, or a box of extents `covered`. Raises ValueError where the
+        views do not fit the kernel; see twofour.runtime.launching.
         """
         address = self.device.address
         addresses = [address(view) for view in (*views_in, *views_out)]
         parameters = pack_arguments(self.spec, views_in, scalars, views_out, addresses, reach_below)
-        shape = launch_shape(self.spec, views_out[0].shape, self.device.multiprocessors)
+        extents = views_out[0].shape if covered is None else covered
+        shape = launch_shape(self.spec, extents, self.device.multiprocessors)
         if shape is not None:
             maps = tensor_maps(self.spec, (*views_in, *views_out), addresses)
             parameters += map(self.device.encoded, maps)

@@ -14,6 +14,8 @@ import numpy as np
 from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.device import Device, DeviceKernel
 from twofour.runtime.dtypes import ElementType, storage_view
+from twofour.runtime.halo_kernels import halo_kernels
+from twofour.runtime.halos import SLICES, Halos
 from twofour.runtime.manifest import LinearProgram
 from twofour.runtime.memory import Memory
 from twofour.runtime.stepping import LinearPlan, LinearStepper
@@ -31,7 +33,8 @@ class DeviceLinearStepper(LinearStepper):
     """LinearStepper in the memory of a device: arrays and results are of its array module.
 
     `alignment` (bytes) is the largest that `single` and `fused` ask for; `edges` asks for none and
-    is required with `fused`. Everything else is as in LinearStepper, results too.
+    is required with `fused`. `halos` are refreshed as it says. Everything else is as in
+    LinearStepper, results too.
     """
 
     def __init__(
@@ -45,12 +48,14 @@ class DeviceLinearStepper(LinearStepper):
         fused: LinearKernel | None = None,
         edges: LinearKernel | None = None,
         interior: tuple[Sequence[int], Sequence[int]] | None = None,
+        halos: Halos = SLICES,
     ):
         # One launch covers a sweep: there is nothing to divide among threads.
         super().__init__(single, element, boundary, fused, threads=1, interior=interior)
         if fused is not None and edges is None:
             raise ValueError("expected a kernel for the edges of fused sweeps")
         self.memory = memory
+        self.halos = halos
         self.edges = edges
         self.granule = max(1, alignment // element.itemsize)
         # Buffers of the last run, with everything bound to them and recorded on them.
@@ -185,4 +190,5 @@ def linear_stepper(
         fused=kernel(program.fused, program.fused_steps),
         edges=kernel(program.edges),
         interior=interior,
+        halos=halo_kernels(program, kernels),
     )

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from twofour.errors import TwofourError
-from twofour.runtime.boundary import AxisBoundary, HaloRefresh
+from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.dtypes import ElementType, check_array, storage_view
+from twofour.runtime.halos import SLICES, HaloCopy, Halos
 from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.stepping import PROGRESS_INTERVAL, check_steps
-from twofour.runtime.sweeps import Box, around
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,9 @@ class FieldStepper:
     field that is only stored takes its halo from the field whose place its buffer takes, which
     holds the newest values there are.
 
-    Fields are kept in `memory`, and arrays in and out are of its array module. `records` tells
-    whether calls may be recorded, for programs that do not record parts of a call by themselves.
+    Fields are kept in `memory`, and arrays in and out are of its array module; their halos are
+    refreshed as `halos` says. `records` tells whether calls may be recorded, for programs that do
+    not record parts of a call by themselves.
     """
 
     def __init__(
@@ -115,6 +116,7 @@ class FieldStepper:
         boundary: Sequence[AxisBoundary],
         memory: Memory = HOST,
         records: bool = True,
+        halos: Halos = SLICES,
     ):
         self.fields = tuple(fields)
         self.memory, self.records = memory, records
@@ -123,22 +125,21 @@ class FieldStepper:
         self._refresh = {}
         for field in self.fields:
             if field.interior is not None and len(field.shape) == len(boundary):
-                refresh = HaloRefresh(field.shape, field.interior, boundary, field.element)
+                refresh = halos.refresh(field.shape, field.interior, boundary, field.element)
                 if not refresh.empty:
                     self._refresh[field.position] = refresh
-        self._inherited = [halo for field in self.fields if (halo := self._inherit(field))]
+        found = (self._inherit(field, halos) for field in self.fields)
+        self._inherited = [halo for halo in found if halo is not None]
 
-    def _inherit(self, field: FieldSpec) -> tuple[int, int, list] | None:
-        """What a field that is only stored takes over before each call: (to, from, boxes)."""
+    def _inherit(self, field: FieldSpec, halos: Halos) -> tuple[int, int, HaloCopy] | None:
+        """What a field that is only stored takes over before each call: (from, to, how)."""
         if field.loaded or field.interior is None:
             return None
         heir = self.rotation.index(field.position)
         if self.rotation[field.position] == heir:
             # Two fields that only change places hold the same halo from the start.
             return None
-        whole = Box((0,) * len(field.shape), field.shape)
-        kept = [box.slices for box in around(whole, Box(*field.interior))]
-        return field.position, heir, kept
+        return heir, field.position, halos.copy(field.shape, field.interior, field.element)
 
     def advance(
         self,
@@ -190,14 +191,16 @@ class FieldStepper:
             raise TwofourError(f"expected {len(loaded)} input fields, got {len(inputs)}")
         return loaded
 
-    def refresh_halos(self, arguments: Sequence) -> None:
-        """Refill the halos that the next call reads, and those that its results take over."""
-        for position, refresh in self._refresh.items():
-            if self._field(position).loaded:
-                refresh(arguments[position])
-        for position, heir, boxes in self._inherited:
-            for box in boxes:
-                arguments[position][box] = arguments[heir][box]
+    def bind_halos(self, arguments: Sequence) -> list[Callable[[], None]]:
+        """What refills the halos that the next call reads, and those that its results take over."""
+        return [
+            *(
+                refresh.bind(arguments[position])
+                for position, refresh in self._refresh.items()
+                if self._field(position).loaded
+            ),
+            *(copy.bind(arguments[heir], arguments[to]) for heir, to, copy in self._inherited),
+        ]
 
     def _feeds_back(self) -> bool:
         moved = any(source != i for i, source in enumerate(self.rotation))
@@ -248,6 +251,8 @@ class _Run:
     def __init__(self, stepper: FieldStepper, arguments: list, call: Callable[[Sequence], None]):
         self._stepper, self._call = stepper, call
         self.arguments = arguments
+        # Bound refreshes keep their buffers alive, so the identities in a key stay unique.
+        self._halos: dict[tuple[int, ...], list[Callable[[], None]]] = {}
         self._period = _period(stepper.rotation)
         self._done = 0
         self._recorded: Callable[[], None] | None = None
@@ -273,7 +278,11 @@ class _Run:
         return 1
 
     def _once(self) -> None:
-        self._stepper.refresh_halos(self.arguments)
+        key = tuple(id(self.arguments[field.position]) for field in self._stepper.fields)
+        if key not in self._halos:
+            self._halos[key] = self._stepper.bind_halos(self.arguments)
+        for refill in self._halos[key]:
+            refill()
         self._call(self.arguments)
 
     def _calls(self, count: int) -> None:

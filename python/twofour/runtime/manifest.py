@@ -11,7 +11,7 @@ from twofour.runtime.dtypes import field_element_type
 from twofour.runtime.fields import FieldSpec
 from twofour.runtime.plan import Bound, Carried, Launch, Loop, Step, View
 
-FORMAT = 3
+FORMAT = 4
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,8 @@ class LinearProgram:
 
     `fused`, where there is one, advances `fused_steps` steps; `edges` is a kernel of one step for
     views of any alignment. `reach_lo` and `reach_hi` are as in LinearKernel. `fields` are the
-    fields of a file, None for a stencil whose arrays are the domain.
+    fields of a file, None for a stencil whose arrays are the domain. `boundary_kernels` refresh
+    halos (see twofour.runtime.halo_kernels).
     """
 
     name: str
@@ -73,6 +74,7 @@ class LinearProgram:
     reach_lo: tuple[int, ...]
     reach_hi: tuple[int, ...]
     fields: tuple[FieldSpec, ...] | None
+    boundary_kernels: tuple[str, ...] = ()
 
     @property
     def rank(self) -> int:
@@ -91,6 +93,7 @@ class FieldsProgram:
     Its launches name their kernels.
     `scalars` are the element types of the arguments that are numbers, in order; `workspaces` the
     (shape, element) of its own buffers. `time_loop` tells whether a call makes steps of its own.
+    `boundary_kernels` refresh halos (see twofour.runtime.halo_kernels).
     """
 
     name: str
@@ -100,6 +103,7 @@ class FieldsProgram:
     steps: tuple[Step, ...]
     workspaces: tuple[tuple[tuple[int, ...], str], ...]
     time_loop: bool
+    boundary_kernels: tuple[str, ...] = ()
 
     @property
     def rank(self) -> int:
@@ -109,6 +113,11 @@ class FieldsProgram:
     def boundary_rank(self) -> int:
         """The number of axes that a boundary has entries for."""
         return max(len(field.shape) for field in self.fields)
+
+
+def axis_numbers(bits: int) -> tuple[str, ...]:
+    """The types of the numbers that a boundary kernel takes for each axis."""
+    return ("i32", "index", "index", f"i{bits}")
 
 
 def read_kernels(manifest: dict) -> dict[str, KernelSpec]:
@@ -144,6 +153,7 @@ def read_program(manifest: dict) -> LinearProgram | FieldsProgram:
             tuple(program["reach_lo"]),
             tuple(program["reach_hi"]),
             program["fields"] and _fields(program["fields"]),
+            tuple(program["boundary_kernels"]),
         )
     return FieldsProgram(
         program["name"],
@@ -153,6 +163,7 @@ def read_program(manifest: dict) -> LinearProgram | FieldsProgram:
         tuple(map(_step, program["steps"])),
         tuple((tuple(shape), element) for shape, element in program["workspaces"]),
         program["time_loop"],
+        tuple(program["boundary_kernels"]),
     )
 
 

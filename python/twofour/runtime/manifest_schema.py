@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from twofour.errors import TwofourError
 from twofour.runtime.boundary import check_fixed, parse_boundary
 from twofour.runtime.dtypes import ELEMENT_TYPES
-from twofour.runtime.manifest import FORMAT
+from twofour.runtime.manifest import FORMAT, axis_numbers
 from twofour.runtime.native import MAX_RANK
 from twofour.tensor_map import ITEMSIZES, MAX_BOX
 
@@ -170,6 +170,7 @@ _LINEAR = _record(
     reach_lo=_list(_integer(-(2**31), 2**31)),
     reach_hi=_list(_integer(-(2**31), 2**31)),
     fields=_optional(_list(_FIELD)),
+    boundary_kernels=_list(_text),
 )
 _FIELDS = _record(
     name=_text,
@@ -179,6 +180,7 @@ _FIELDS = _record(
     steps=_list(_any),
     workspaces=_list(_list(_any, 2)),
     time_loop=_flag,
+    boundary_kernels=_list(_text),
 )
 _MANIFEST = _record(
     format=_one_of((FORMAT,)),
@@ -215,6 +217,7 @@ def check_manifest(manifest: object) -> None:
         _check_fields(program["fields"])
         _check_plan(program, kernels)
         rank = max(len(field["shape"]) for field in program["fields"])
+    _check_boundary_kernels(program["boundary_kernels"], kernels)
     try:
         boundary = parse_boundary(manifest["boundary"], rank)
         if program["kind"] == "fields" and program["time_loop"]:
@@ -254,6 +257,17 @@ def _check_linear(program: dict, kernels: dict, element: str) -> None:
         _refuse(f"a field of rank {rank} of {element} with an interior", "program.fields", whole)
     if (stored[0]["shape"], stored[0]["element"]) != (field["shape"], element):
         _refuse("fields of one type", "program.fields", stored[0]["shape"])
+
+
+def _check_boundary_kernels(names: list, kernels: dict) -> None:
+    for index, name in enumerate(names):
+        at = f"program.boundary_kernels[{index}]"
+        kernel = kernels.get(name)
+        if kernel is None:
+            _refuse(f"one of {', '.join(kernels)}", at, name)
+        numbers = [[*axis_numbers(bits)] * kernel["rank"] for bits in (8, 16, 32, 64)]
+        if (kernel["inputs"], kernel["outputs"]) != (1, 1) or kernel["scalars"] not in numbers:
+            _refuse("a kernel with one input, one output and the numbers of its axes", at, name)
 
 
 def _check_fields(fields: list[dict]) -> list[dict]:

@@ -13,6 +13,7 @@ from twofour.runtime.device import Device, DeviceKernel, open_device
 from twofour.runtime.device_stepping import DeviceLinearStepper, linear_stepper
 from twofour.runtime.dtypes import ElementType, field_element_type
 from twofour.runtime.fields import FieldSpec, FieldStepper, read_scalars
+from twofour.runtime.halo_kernels import halo_kernels
 from twofour.runtime.manifest import FieldsProgram, LinearProgram
 from twofour.runtime.plan import Loop, Plan, Step
 
@@ -140,7 +141,13 @@ def field_stepper(
     # Loops record their own launches.
     records = not any(isinstance(step, Loop) for step in plan.steps)
     return FieldStepper(
-        program.fields, program.rotation, plan.prepare, boundary, device, records=records
+        program.fields,
+        program.rotation,
+        plan.prepare,
+        boundary,
+        device,
+        records=records,
+        halos=halo_kernels(program, kernels),
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from twofour.errors import TwofourError
 from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.dtypes import ElementType, check_array, storage_view
+from twofour.runtime.halos import SLICES, Halos
 from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.sweeps import (
     Box,
@@ -77,11 +78,12 @@ class LinearStepper:
 
     `threads` is as for resolve_threads. Raises TwofourError for a wrong number of threads.
 
-    Steppers for other memory than the process's own give `memory`, `edges` and `granule` (see
-    fused_sweep) and override `_start`.
+    Steppers for other memory than the process's own give `memory`, `halos`, `edges` and `granule`
+    (see fused_sweep) and override `_start`.
     """
 
     memory: Memory = HOST
+    halos: Halos = SLICES
     edges: LinearKernel | None = None
     granule = 1
 
@@ -188,13 +190,20 @@ class LinearStepper:
         buffer = array.grown(below, above)
         crop, interior = array.relative_to(buffer.lower), interior.relative_to(buffer.lower)
         single = SingleSweep(
-            self.single, buffer.shape, interior, self.boundary, self.element, self.threads
+            self.single,
+            buffer.shape,
+            interior,
+            self.boundary,
+            self.element,
+            self.threads,
+            self.halos,
         )
         sweep = fused and fused_sweep(
             single,
             fused,
             self.boundary,
             self.element,
+            self.halos,
             edges=self.edges,
             granule=self.granule,
             memory=self.memory,

@@ -18,15 +18,21 @@ Where a kernel asks for aligned rows, the rims on the last axis are widened to a
 of slabs are not aligned, and kernels for them must not ask for it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from twofour.runtime.boundary import AxisBoundary, HaloRefresh
+from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.dtypes import ElementType
 from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.threads import parallel_run
+
+if TYPE_CHECKING:
+    from twofour.runtime.halos import Halos, Refresh
 
 
 @dataclass(frozen=True)
@@ -63,21 +69,21 @@ class Box:
     def empty(self) -> bool:
         return min(self.shape) <= 0
 
-    def with_axis(self, axis: int, lower: int, upper: int) -> "Box":
+    def with_axis(self, axis: int, lower: int, upper: int) -> Box:
         """Return the box with other limits on one axis."""
         return Box(
             (*self.lower[:axis], lower, *self.lower[axis + 1 :]),
             (*self.upper[:axis], upper, *self.upper[axis + 1 :]),
         )
 
-    def grown(self, below: Sequence[int], above: Sequence[int]) -> "Box":
+    def grown(self, below: Sequence[int], above: Sequence[int]) -> Box:
         """Return the box grown by `below` and `above` cells an axis (negative: shrunk)."""
         return Box(
             tuple(lo - b for lo, b in zip(self.lower, below, strict=True)),
             tuple(u + a for u, a in zip(self.upper, above, strict=True)),
         )
 
-    def relative_to(self, origin: Sequence[int]) -> "Box":
+    def relative_to(self, origin: Sequence[int]) -> Box:
         """Return the same box in coordinates that start at `origin`."""
         return self.grown(origin, [-o for o in origin])
 
@@ -128,24 +134,25 @@ class SingleSweep:
         boundary: tuple[AxisBoundary, ...],
         element: ElementType,
         threads: int,
+        halos: Halos,
     ):
         self.kernel = kernel
         self.interior = interior
         self.threads = threads
         self.steps = 1
-        self.refresh = HaloRefresh(shape, (interior.lower, interior.upper), boundary, element)
+        self.refresh = halos.refresh(shape, (interior.lower, interior.upper), boundary, element)
 
     def bind(self, source: np.ndarray, target: np.ndarray) -> list[Sweep]:
         """Return the callables that advance `source` into `target` when run in order."""
         box = self.interior
         region = bind_region(self.kernel, source, box, target, box, self.threads)
-        return [region] if self.refresh.empty else [lambda: self.refresh(source), region]
+        return [region] if self.refresh.empty else [self.refresh.bind(source), region]
 
 
 class FusedSweep:
     """`fused.steps` steps at once: deep interior by the fused kernel, rims by slabs."""
 
-    def __init__(self, single: SingleSweep, fused: LinearKernel, deep: Box, slabs: list["Slab"]):
+    def __init__(self, single: SingleSweep, fused: LinearKernel, deep: Box, slabs: list[Slab]):
         self.single = single
         self.fused = fused
         self.deep = deep
@@ -155,7 +162,7 @@ class FusedSweep:
     def bind(self, source: np.ndarray, target: np.ndarray) -> list[Sweep]:
         """Return the callables that advance `source` into `target` when run in order."""
         refresh, threads = self.single.refresh, self.single.threads
-        sweeps = [] if refresh.empty else [lambda: refresh(source)]
+        sweeps = [] if refresh.empty else [refresh.bind(source)]
         sweeps.append(bind_region(self.fused, source, self.deep, target, self.deep, threads))
         for slab in self.slabs:
             sweeps += slab.bind(source, target)
@@ -176,7 +183,7 @@ class Slab:
     memory: Memory
     levels: tuple[Box, ...]
     storage: Box
-    refresh: HaloRefresh
+    refresh: Refresh
 
     def bind(self, source: np.ndarray, target: np.ndarray) -> list[Sweep]:
         """Return the callables that advance the slab from `source` into its rim in `target`."""
@@ -191,7 +198,7 @@ class Slab:
         for level in self.levels[1:]:
             values = scratch[0]
             if not self.refresh.empty:
-                sweeps.append(lambda values=values: self.refresh(values))
+                sweeps.append(self.refresh.bind(values))
             inside = level.relative_to(origin)
             if level is last:
                 sweeps.append(bind_region(kernel, values, inside, target, level, threads))
@@ -206,6 +213,7 @@ def fused_sweep(
     fused: LinearKernel,
     boundary: tuple[AxisBoundary, ...],
     element: ElementType,
+    halos: Halos,
     *,
     edges: LinearKernel | None = None,
     granule: int = 1,
@@ -213,7 +221,8 @@ def fused_sweep(
 ) -> FusedSweep | None:
     """Return the fused sweep, or None where the domain is too small for the slabs of an axis.
 
-    `edges` sweeps the slabs (the kernel of `single` where it is None), kept in `memory`.
+    `halos` says how halos are refreshed; `edges` sweeps the slabs (the kernel of `single` where it
+    is None), kept in `memory`.
     """
     interior = single.interior
     steps = fused.steps
@@ -244,7 +253,7 @@ def fused_sweep(
         for levels, begin, end in ends:
             storage = with_halo.with_axis(axis, begin, end)
             inside = interior.with_axis(axis, *levels[0]).relative_to(storage.lower)
-            refresh = HaloRefresh(storage.shape, (inside.lower, inside.upper), boundary, element)
+            refresh = halos.refresh(storage.shape, (inside.lower, inside.upper), boundary, element)
             boxes = tuple(interior.with_axis(axis, *level) for level in levels)
             kernel = edges or single.kernel
             slabs.append(Slab(kernel, single.threads, memory, boxes, storage, refresh))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from twofour.runtime.boundary import storage_constant
+from twofour.runtime.boundary import AxisBoundary, storage_constant
 from twofour.runtime.dtypes import ElementType
 from twofour.runtime.native import NativeKernel
 from twofour.runtime.sweeps import Box, LinearKernel
@@ -150,7 +150,11 @@ class TileProgram:
     def _freeze(self) -> None:
         """Make the tables."""
         self._values = np.array(
-            [storage_constant(value, self._element) for value in self._constants] or [0],
+            [
+                storage_constant(AxisBoundary("constant", value), self._element)
+                for value in self._constants
+            ]
+            or [0],
             self._element.storage,
         )
         words = 5 + 2 * len(self._strides)

@@ -22,6 +22,7 @@ from twofour.dialects.nm.transforms.compress import CompressPass
 from twofour.dialects.nm.transforms.crush import CrushPass
 from twofour.dialects.nm.transforms.permute_2to4 import Permute2to4Pass
 from twofour.dialects.nm.transforms.to_gpu import ConvertNmToGpuPass
+from twofour.dialects.stencil.transforms.add_boundary_kernels import AddBoundaryKernelsPass
 from twofour.dialects.stencil.transforms.bufferize import BufferizePass
 from twofour.dialects.stencil.transforms.copy_to_gpu import ConvertCopyToGpuPass
 from twofour.dialects.stencil.transforms.to_gpu import ConvertStencilToGpuPass
@@ -52,7 +53,7 @@ from twofour.runtime import (
 from twofour.runtime.dtypes import ELEMENT_TYPES
 from twofour.runtime.manifest import FORMAT
 from twofour.targets.gpu.candidates import Way, arithmetic_of, best_way, fastest
-from twofour.targets.gpu.entries import EDGES, kernel_entries, program_entry
+from twofour.targets.gpu.entries import EDGES, halo_kinds, kernel_entries, program_entry
 from twofour.targets.gpu.fusion_depth import Depth, best_depth, fusion_depths
 from twofour.targets.gpu.kernel_abi import kernel_module
 from twofour.targets.gpu.lowering import to_llvm_ir, to_nvvm
@@ -254,6 +255,8 @@ def _follow(
         _to_gpu(build, options)
         if found.fused:
             _add_edges(found.module, ir.Module.parse(before), found.single, options.chip)
+        for rank, bits in halo_kinds(found).items():
+            found.run([AddBoundaryKernelsPass(options.chip, rank, bits)])
         build.keep("gpu")
         if report_layouts and not build.layouts and found.element != "f64":
             passes = _layout_passes(found, "sparse", choice.tile)

@@ -11,6 +11,7 @@ from twofour.runtime import Launch, Loop, field_entry, step_entry
 from twofour.runtime.plan import Step
 from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
 from twofour.targets.fields import check_runnable, field_spec
+from twofour.targets.gpu.boundary_kernel import is_boundary_kernel
 from twofour.targets.gpu.kernel_abi import BlockShape
 from twofour.targets.plan import KernelCall, NoPlan, read_calls
 
@@ -49,6 +50,14 @@ def kernel_entries(module: ir.Module) -> dict[str, dict]:
     return entries
 
 
+def halo_kinds(found: Analysis) -> dict[int, tuple[int, ...]]:
+    """Of the fields whose halos a run refreshes: the sizes of their elements, in bits, by rank."""
+    fields = [field_spec(found.program, argument) for argument in found.program.fields]
+    kinds = {(len(f.shape), 8 * f.element.itemsize) for f in fields if f.interior is not None}
+    ranks = sorted({rank for rank, _ in kinds})
+    return {rank: tuple(sorted(bits for r, bits in kinds if r == rank)) for rank in ranks}
+
+
 def program_entry(found: Analysis, main) -> dict:
     """What a manifest says of the function `main` to run.
 
@@ -57,13 +66,15 @@ def program_entry(found: Analysis, main) -> dict:
     program = found.program
     check_runnable(program, found.filename)
     fields = [field_entry(field_spec(program, argument)) for argument in program.fields]
+    kernels = nested_ops(found.module, "gpu.func")
+    names = [op.attributes["sym_name"].value for op in kernels]
+    boundary_kernels = sorted(filter(is_boundary_kernel, names))
     if found.is_step:
-        return _linear_entry(found, fields)
+        return _linear_entry(found, fields) | {"boundary_kernels": boundary_kernels}
     if found.fused is not None:
         raise error_at(main, "expected input and output fields of one type to fuse steps")
     inputs = {
-        op.attributes["sym_name"].value: op.attributes[INPUTS_ATTRIBUTE].value
-        for op in nested_ops(found.module, "gpu.func")
+        name: op.attributes[INPUTS_ATTRIBUTE].value for name, op in zip(names, kernels, strict=True)
     }
     try:
         sequence = read_calls(main, inputs)
@@ -79,6 +90,7 @@ def program_entry(found: Analysis, main) -> dict:
         "steps": [step_entry(_step(step)) for step in sequence.steps],
         "workspaces": [[list(shape), element] for shape, element in sequence.workspaces],
         "time_loop": program.time_loop is not None,
+        "boundary_kernels": boundary_kernels,
     }
 
 

@@ -2,21 +2,27 @@
 """How many steps one sweep is to advance: `--fuse-steps auto`.
 
 Depths from 1 to MAX_DEPTH are compared by the cost model, each as the compiler would execute it on
-a large domain. Deeper sweeps move less and compute more: the comparison ends with the first depth
-that is slower than one before. What the rims of fused sweeps cost, and steps that are left over, is
-not predicted.
+a large domain: a sweep, and before it one refresh of a halo on all axes, as deep as the sweep
+reaches. Deeper sweeps move less, compute more, and share a refresh among more steps: the comparison
+ends with the first depth that is slower than one before. What the rims of fused sweeps cost, and
+steps that are left over, is not predicted; nor is it that `fixed` axes need no refresh, since a
+boundary is chosen when a program runs.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 from twofour.analysis import Analysis, analyse, load_program
-from twofour.cost import Prediction
-from twofour.cost.explore import about_fastest, reference_gpu
+from twofour.cost import GpuModel, Prediction
+from twofour.cost.explore import DOMAINS, about_fastest, reference_gpu
+from twofour.cost.refresh import refresh_seconds
 from twofour.errors import TwofourError
 from twofour.frontend.source import ProgramText
 from twofour.kernels import Kernel
 from twofour.options import CompileOptions
+from twofour.runtime.dtypes import ELEMENT_TYPES
+from twofour.runtime.sweeps import halo_reach
 from twofour.targets.gpu.candidates import Candidate, arithmetic_of, candidates, fastest
 
 MAX_DEPTH = 8
@@ -24,11 +30,28 @@ MAX_DEPTH = 8
 
 @dataclass(frozen=True)
 class Depth:
-    """A number of steps in one sweep, the schedule it would have, and how fast that will be."""
+    """A number of steps in one sweep, the schedule it would have, and how fast that will be.
+
+    `prediction` is of the sweep alone, `refresh_seconds` is the time of the refresh before it, both
+    on a domain of `points` points.
+    """
 
     steps: int
     schedule: str
     prediction: Prediction
+    refresh_seconds: float
+    points: int
+
+    @property
+    def seconds_per_point(self) -> float:
+        """Of a step, sweep and refresh together."""
+        refresh = self.refresh_seconds / (self.points * self.steps)
+        return self.prediction.seconds_per_point + refresh
+
+    @property
+    def gstencil_per_s(self) -> float:
+        """The rate of steps, sweeps and refreshes together, in 1e9 points a second."""
+        return 1e-9 / self.seconds_per_point
 
 
 def fusion_depths(source: Kernel | ProgramText, options: CompileOptions) -> list[Depth]:
@@ -51,7 +74,7 @@ def fusion_depths(source: Kernel | ProgramText, options: CompileOptions) -> list
         best = _best(found, options)
         if best is None:
             break
-        depths.append(Depth(steps, best.schedule, best.prediction))
+        depths.append(_depth(found, best, reference_gpu(options.chip)))
         if depths[-1] not in about_fastest(depths, _seconds):
             break
     return depths
@@ -63,7 +86,16 @@ def best_depth(depths: Sequence[Depth]) -> int:
 
 
 def _seconds(depth: Depth) -> float:
-    return depth.prediction.seconds_per_point
+    return depth.seconds_per_point
+
+
+def _depth(found: Analysis, best: Candidate, gpu: GpuModel) -> Depth:
+    sweep = found.fused or found.single
+    below, above = halo_reach(sweep.reach_lo), halo_reach(sweep.reach_hi)
+    shape = DOMAINS[len(below)]
+    itemsize = ELEMENT_TYPES[found.element].itemsize
+    refresh = refresh_seconds(gpu, shape, below, above, itemsize)
+    return Depth(sweep.steps, best.schedule, best.prediction, refresh, prod(shape))
 
 
 def _analysed(source: Kernel | ProgramText, options: CompileOptions) -> Analysis:

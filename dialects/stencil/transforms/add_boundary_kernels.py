@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`stencil-add-boundary-kernels`: GPU kernels that refresh halos between sweeps.
+
+    module {
+    }
+
+becomes, with `rank=2 bits=16`,
+
+    module attributes {gpu.container_module} {
+      gpu.module @kernels [#nvvm.target<chip = "sm_90">] {
+        gpu.func @refresh_halo_16_2d(%source: memref<?x?xi16, ...>, %mode0: i32, %lower0: index,
+            %upper0: index, %value0: i16, %mode1: i32, ..., %target: memref<?x?xi16, ...>) kernel
+
+One launch refills all halo cells of an array; which boundary each axis has is a number that the
+kernel takes. No function launches it: the runtime does, between calls.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from twofour.mlir import ir
+from twofour.mlir_support import error_at
+from twofour.options import Chip
+from twofour.passes import ModulePass
+from twofour.targets.gpu.boundary_kernel import build_boundary_kernel
+from twofour.targets.gpu.kernel_abi import kernel_module
+
+SIZES = (8, 16, 32, 64)
+
+
+@dataclass(frozen=True)
+class AddBoundaryKernelsPass(ModulePass):
+    """Add a kernel that refreshes halos for each size of elements in `bits` (8, 16, 32 or 64).
+
+    `chip` is the architecture to compile for, `rank` the number of axes of the arrays.
+    """
+
+    name: ClassVar[str] = "stencil-add-boundary-kernels"
+    chip: Chip = "sm_80"
+    rank: int = 1
+    bits: tuple[int, ...] = (32,)
+
+    def run(self, module: ir.Operation) -> None:
+        if self.rank < 1:
+            raise error_at(module, f"expected arrays of at least one axis, got rank {self.rank}")
+        for bits in self.bits:
+            if bits not in SIZES:
+                wanted = ", ".join(map(str, SIZES))
+                raise error_at(module, f"expected elements of {wanted} bits, got {bits}")
+        with module.location, ir.InsertionPoint(kernel_module(module, self.chip)):
+            for bits in dict.fromkeys(self.bits):
+                build_boundary_kernel(self.rank, bits)
