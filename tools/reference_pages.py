@@ -52,6 +52,8 @@ def lit_test(name: str) -> str:
 
 def option_row(field: dataclasses.Field, hint) -> list[str]:
     default = field.default
+    if type(None) in typing.get_args(hint):
+        (hint,) = (kind for kind in typing.get_args(hint) if kind is not type(None))
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Literal:
         kind = "one of " + ", ".join(code(value) for value in arguments)
@@ -104,6 +106,7 @@ CONSTRAINTS = {
     ir.DenseI64ArrayAttr: "`array<i64: ...>`",
     ir.DenseF64ArrayAttr: "`array<f64: ...>`",
     ir.IntegerAttr: "integer",
+    ir.StringAttr: "text",
     ir.IndexType: "`index`",
 }
 MANY = {"single": "", "optional": ", may be absent", "variadic": ", any number"}

@@ -23,6 +23,11 @@ _MODULES = {
     "stencil-convert-element-type": (
         "stencil.transforms.convert_element_type:ConvertElementTypePass"
     ),
+    "stencil-to-scatter": "stencil.transforms.to_scatter:ToScatterPass",
+    "stencil-select-cover": "stencil.transforms.select_cover:SelectCoverPass",
+    "stencil-block": "stencil.transforms.block:BlockPass",
+    "stencil-schedule-outer": "stencil.transforms.schedule_outer:ScheduleOuterPass",
+    "stencil-reorganize": "stencil.transforms.reorganize:ReorganizePass",
     "convert-stencil-to-nm": "stencil.transforms.to_nm:ConvertStencilToNmPass",
     "nm-crush": "nm.transforms.crush:CrushPass",
     "nm-permute-2to4": "nm.transforms.permute_2to4:Permute2to4Pass",

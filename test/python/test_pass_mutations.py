@@ -12,23 +12,36 @@ import numpy as np
 import pytest
 
 import twofour
+from outer_cases import check_passes
+from twofour.analysis import load_program, run_passes
+from twofour.compiler import compile_module
 from twofour.dialects.nm.transforms import compress, crush, permute_2to4
 from twofour.dialects.nm.transforms import to_gpu as nm_to_gpu
 from twofour.dialects.nm.transforms import to_vector as nm_to_vector
 from twofour.dialects.stencil import chains, linear_form, regions
 from twofour.dialects.stencil.box import Box
 from twofour.dialects.stencil.transforms import (
+    block,
     bufferize,
     convert_element_type,
     copy_to_gpu,
     fuse_steps,
     infer_bounds,
+    reorganize,
+    schedule_outer,
+    select_cover,
+    time_tile,
     to_nm,
+    to_scatter,
 )
+from twofour.dialects.stencil.transforms.extract_weights import ExtractWeightsPass
+from twofour.dialects.stencil.transforms.infer_bounds import InferBoundsPass
 from twofour.errors import TwofourError
 from twofour.layout.patch import PatchOperator
+from twofour.options import CompileOptions
 from twofour.passes import pass_names
 from twofour.pipeline import PipelineFailure
+from twofour.targets.gpu import boundary_kernel
 
 LINEAR = """
 !field = !stencil.field<[-1,20]x[-1,39]xf64>
@@ -133,6 +146,23 @@ def check_copies(path) -> None:
     expected[1:-1] = u[:-2] * u[2:]
     got = twofour.compile(str(path), target="sim:sm_90")(u)
     np.testing.assert_allclose(got, expected, rtol=1e-13)
+
+
+def check_halos(path) -> None:
+    path.write_text(LINEAR)
+    u = np.random.default_rng(0).random((21, 40))
+    expected = twofour.compile(path, boundary="reflect,periodic")(u, steps=2)
+    got = twofour.compile(path, boundary="reflect,periodic", target="sim:sm_90")(u, steps=2)
+    np.testing.assert_allclose(got, expected, rtol=1e-13)
+
+
+def check_time_tile(path) -> None:
+    path.write_text(LINEAR)
+    module, filename = load_program(str(path), CompileOptions())
+    passes = [InferBoundsPass(), ExtractWeightsPass(), time_tile.TimeTilePass(3, (7, 11))]
+    with module.context:
+        run_passes(module, passes, filename)
+    assert compile_module(module, filename, CompileOptions()).time_tile == (3, (7, 11))
 
 
 @dataclass(frozen=True)
@@ -276,6 +306,49 @@ def other_direction(original):
     return launch
 
 
+def without_sign(original):
+    return lambda offsets, weights: dict(sorted(zip(offsets, weights, strict=True)))
+
+
+def lost_line(original):
+    return lambda terms, option: original(terms, option)[:-1]
+
+
+def line_in_no_block(original):
+    def blocks(lines, unroll):
+        first, *others = original(lines, unroll)
+        return (replace(first, lines=first.lines[1:]), *others)
+
+    return blocks
+
+
+def first_row_late(original):
+    def schedule(lines, chosen):
+        plan = original(lines, chosen)
+        sweep = plan.sweeps[0]
+        start = replace(sweep.rows[0].start, constant=sweep.rows[0].start.constant + 1)
+        rows = (replace(sweep.rows[0], start=start), *sweep.rows[1:])
+        return replace(plan, sweeps=(replace(sweep, rows=rows), *plan.sweeps[1:]))
+
+    return schedule
+
+
+def unfolded(original):
+    class Emitter(original):
+        def _folded(self, from_lower, axis):
+            return from_lower
+
+    return Emitter
+
+
+def nothing_found(original):
+    return lambda function: None
+
+
+def as_before(original):
+    return lambda plan, by: plan
+
+
 MUTATIONS = [
     Mutation(
         "stencil-infer-bounds",
@@ -320,6 +393,51 @@ MUTATIONS = [
         "_rounded",
         halved_weights,
         check_single_precision,
+        AssertionError,
+    ),
+    Mutation(
+        "stencil-to-scatter",
+        "offsets not negated",
+        to_scatter,
+        "scatter",
+        without_sign,
+        check_passes,
+        PipelineFailure,
+    ),
+    Mutation(
+        "stencil-select-cover",
+        "lost line",
+        select_cover,
+        "cover",
+        lost_line,
+        check_passes,
+        PipelineFailure,
+    ),
+    Mutation(
+        "stencil-block",
+        "line in no block",
+        block,
+        "blocks",
+        line_in_no_block,
+        check_passes,
+        PipelineFailure,
+    ),
+    Mutation(
+        "stencil-schedule-outer",
+        "first input row forgotten",
+        schedule_outer,
+        "schedule",
+        first_row_late,
+        check_passes,
+        PipelineFailure,
+    ),
+    Mutation(
+        "stencil-reorganize",
+        "vectors as before",
+        reorganize,
+        "replace",
+        as_before,
+        check_passes,
         AssertionError,
     ),
     Mutation(
@@ -417,6 +535,24 @@ MUTATIONS = [
         other_direction,
         check_copies,
         TwofourError,
+    ),
+    Mutation(
+        "stencil-add-boundary-kernels",
+        "images that are not folded back",
+        boundary_kernel,
+        "_Emitter",
+        unfolded,
+        check_halos,
+        AssertionError,
+    ),
+    Mutation(
+        "stencil-time-tile",
+        "steps that are not found",
+        time_tile,
+        "linear_step",
+        nothing_found,
+        check_time_tile,
+        AssertionError,
     ),
 ]
 

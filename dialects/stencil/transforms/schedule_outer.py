@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`stencil-schedule-outer`: all outer products in order (Stencil Matrixization, Algorithm 1).
+
+    %r = "stencil.block_sum"(%t) {lines = [...], blocks = [...], ...} : ...
+
+becomes
+
+    %r = "stencil.outer_sum"(%t) {by = "load", smallest_length = 1, lines = [...], sweeps = [
+      {row_axis = 0, skew = 0, unroll = [1, 2], lines = [0, 1, 2], transpositions = [], rows = [
+        {start = [-1, 0], stop = [1, 1], products = [[2, 0, 0, 0, -1], [2, 0, 1, 0, -1], ...]}]}],
+      ...} : ...
+
+For input rows -1 <= p < n + 1, line 2 and the input vector shifted by -1 add to tile (0, 0), and so
+on: an input vector is loaded once and scattered to all tiles it reaches, and the coefficients of a
+row serve all tiles. Where lines begin and end at different rows, each segment has those active in
+it.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from twofour.dialects.stencil.outer_ops import BlockSumOp, OuterSumOp
+from twofour.dialects.stencil.traversal import nested_ops
+from twofour.layout.outer_schedule import schedule
+from twofour.mlir import ir
+from twofour.mlir_support import replace_op
+from twofour.passes import ModulePass
+
+
+@dataclass(frozen=True)
+class ScheduleOuterPass(ModulePass):
+    """List the outer products of every block sum, grouped by the input vectors that they share."""
+
+    name: ClassVar[str] = "stencil-schedule-outer"
+
+    def run(self, module: ir.Operation) -> None:
+        for op in nested_ops(module, BlockSumOp.OPERATION_NAME):
+            with ir.InsertionPoint(op):
+                plan = schedule(op.cover(), op.tiling())
+                scheduled = OuterSumOp.build(op, plan, loc=op.location)
+            replace_op(op, scheduled)
