@@ -32,13 +32,14 @@ class Chain:
 def chain_ending_at(op) -> Chain:
     """The longest chain that ends at `op` and whose other sums nothing else uses.
 
-    Raises TwofourError while bounds are unknown.
+    An `op` in another form than a weighted sum is a chain of its own. Raises TwofourError while
+    bounds are unknown.
     """
     domain = known_domain(op)
     links = [op]
     while (addend := addend_of(links[0])) is not None:
         owner = defining_op(addend)
-        if owner is None or owner.name != WeightedSumOp.OPERATION_NAME:
+        if owner is None or {owner.name, op.operation.name} != {WeightedSumOp.OPERATION_NAME}:
             break
         if len(list(addend.uses)) > 1:
             break

@@ -271,7 +271,7 @@ def _check_admitted(
     if options.storage is not None and elements and options.storage not in elements:
         got = ", ".join(sorted(elements))
         raise error_at(function, f"expected float fields to convert to {options.dtype}, got {got}")
-    if options.schedule in ("stream", "sparse", "dense") and left:
+    if options.schedule in ("stream", "sparse", "dense", "outer") and left:
         reason = left[0].reason
         raise error_at(
             left[0].op, f"expected constant weights for schedule '{options.schedule}': {reason}"

@@ -19,9 +19,15 @@ from twofour.analysis import (
 from twofour.diagnostics import located_in
 from twofour.dialects.nm.ops import SparsePatchMatmulOp
 from twofour.dialects.nm.transforms.to_vector import ConvertNmToVectorPass
+from twofour.dialects.stencil.ops import WeightedSumOp
+from twofour.dialects.stencil.transforms.block import BlockPass
 from twofour.dialects.stencil.transforms.bufferize import BufferizePass
+from twofour.dialects.stencil.transforms.outer_to_vector import ConvertStencilOuterToVectorPass
+from twofour.dialects.stencil.transforms.schedule_outer import ScheduleOuterPass
+from twofour.dialects.stencil.transforms.select_cover import SelectCoverPass
 from twofour.dialects.stencil.transforms.time_tile import time_tile_of
 from twofour.dialects.stencil.transforms.to_loops import ConvertStencilToLoopsPass
+from twofour.dialects.stencil.transforms.to_scatter import ToScatterPass
 from twofour.dialects.stencil.transforms.to_vector import ConvertStencilToVectorPass
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.kernels import Kernel
@@ -29,6 +35,8 @@ from twofour.mlir import ir
 from twofour.options import CompileOptions
 from twofour.passes import ModulePass
 from twofour.program import select_function
+from twofour.targets.cpu.elements import ElementCode
+from twofour.targets.cpu.vector_unit import vector_unit
 
 
 def chosen_schedule(options: CompileOptions) -> str:
@@ -49,8 +57,26 @@ class CompiledCpu(Analysis):
 
     @property
     def schedule(self) -> str:
-        """Direct or sparse, and loops where an apply is left on the general path."""
+        """Direct, sparse or outer, and loops where an apply is left on the general path."""
         return "loops" if self.left else chosen_schedule(self.options)
+
+
+def outer_passes(module: ir.Module) -> list[ModulePass]:
+    """Passes from weighted sums to outer products in tiles that fit this machine's registers."""
+    unit = vector_unit("host")
+    sums = nested_ops(module, WeightedSumOp.OPERATION_NAME)
+    result = sums[0].results[0].type if sums else None
+    lanes = ElementCode(result.element_type, unit.bytes).lanes if sums else 1
+    # Rows of tiles, the vectors of an input row and a weight share the registers.
+    tiles = max(1, (unit.registers - 1) // (lanes + 1))
+    planes = result.rank - 2 if sums else 0
+    return [
+        ToScatterPass(),
+        SelectCoverPass(option="parallel"),
+        BlockPass(unroll=(1,) * planes + (tiles,), registers=tiles),
+        ScheduleOuterPass(shortest=lanes),
+        ConvertStencilOuterToVectorPass(machine="host"),
+    ]
 
 
 def lowering_passes(module: ir.Module, is_step: bool = False) -> list[ModulePass]:
@@ -97,7 +123,11 @@ def compile_module(
         if chosen_schedule(options) == "sparse":
             layouts = lay_out(module, filename)
             found.passes += layout_passes()
-        elif report_layouts:
+        elif chosen_schedule(options) == "outer":
+            passes = outer_passes(module)
+            run_passes(module, passes, filename)
+            found.passes += passes
+        if report_layouts and not layouts:
             layouts = lay_out(ir.Module.parse(str(module)), filename)
         lowering = lowering_passes(module, found.is_step)
         run_passes(module, lowering, filename)

@@ -8,7 +8,7 @@ from twofour.errors import TwofourError
 from twofour.runtime.dtypes import ELEMENT_TYPES, choices
 from twofour.suggestions import suggest
 
-CPU_SCHEDULES = ("auto", "direct", "sparse")
+CPU_SCHEDULES = ("auto", "direct", "sparse", "outer")
 GPU_SCHEDULES = ("auto", "stream", "sparse", "dense", "simt")
 Chip = Literal["sm_80", "sm_89", "sm_90", "sm_100"]
 CHIPS = get_args(Chip)

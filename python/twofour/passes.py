@@ -36,6 +36,9 @@ _MODULES = {
     "convert-stencil-to-gpu": "stencil.transforms.to_gpu:ConvertStencilToGpuPass",
     "convert-nm-to-vector": "nm.transforms.to_vector:ConvertNmToVectorPass",
     "convert-stencil-to-vector": "stencil.transforms.to_vector:ConvertStencilToVectorPass",
+    "convert-stencil-outer-to-vector": (
+        "stencil.transforms.outer_to_vector:ConvertStencilOuterToVectorPass"
+    ),
     "convert-stencil-to-loops": "stencil.transforms.to_loops:ConvertStencilToLoopsPass",
     "stencil-bufferize": "stencil.transforms.bufferize:BufferizePass",
     "convert-copy-to-gpu": "stencil.transforms.copy_to_gpu:ConvertCopyToGpuPass",

@@ -41,6 +41,7 @@ from twofour.layout.patch import PatchOperator
 from twofour.options import CompileOptions
 from twofour.passes import pass_names
 from twofour.pipeline import PipelineFailure
+from twofour.targets.cpu import outer_kernel
 from twofour.targets.gpu import boundary_kernel
 
 LINEAR = """
@@ -113,6 +114,10 @@ def check_direct(path) -> None:
 
 def check_sparse(path) -> None:
     check_linear(path, schedule="sparse")
+
+
+def check_outer(path) -> None:
+    check_linear(path, schedule="outer")
 
 
 def check_fused(path) -> None:
@@ -323,8 +328,8 @@ def line_in_no_block(original):
 
 
 def first_row_late(original):
-    def schedule(lines, chosen):
-        plan = original(lines, chosen)
+    def schedule(lines, chosen, **options):
+        plan = original(lines, chosen, **options)
         sweep = plan.sweeps[0]
         start = replace(sweep.rows[0].start, constant=sweep.rows[0].start.constant + 1)
         rows = (replace(sweep.rows[0], start=start), *sweep.rows[1:])
@@ -339,6 +344,13 @@ def unfolded(original):
             return from_lower
 
     return Emitter
+
+
+def rows_reversed(original):
+    def window(line, p, count):
+        return [(count - 1 - row, weight) for row, weight in original(line, p, count)]
+
+    return window
 
 
 def nothing_found(original):
@@ -535,6 +547,15 @@ MUTATIONS = [
         other_direction,
         check_copies,
         TwofourError,
+    ),
+    Mutation(
+        "convert-stencil-outer-to-vector",
+        "weights of the wrong rows",
+        outer_kernel,
+        "_window",
+        rows_reversed,
+        check_outer,
+        AssertionError,
     ),
     Mutation(
         "stencil-add-boundary-kernels",

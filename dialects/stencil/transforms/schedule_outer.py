@@ -21,7 +21,8 @@ from typing import ClassVar
 
 from twofour.dialects.stencil.outer_ops import BlockSumOp, OuterSumOp
 from twofour.dialects.stencil.traversal import nested_ops
-from twofour.layout.outer_schedule import schedule
+from twofour.errors import TwofourError
+from twofour.layout.outer_schedule import SHORTEST, schedule
 from twofour.mlir import ir
 from twofour.mlir_support import replace_op
 from twofour.passes import ModulePass
@@ -29,13 +30,23 @@ from twofour.passes import ModulePass
 
 @dataclass(frozen=True)
 class ScheduleOuterPass(ModulePass):
-    """List the outer products of every block sum, grouped by the input vectors that they share."""
+    """List the outer products of every block sum, grouped by the input vectors that they share.
+
+    Vectors of `shortest` elements and more can run it, but for covers with lines along the vector
+    axis, which may need longer ones: lines along the row axis that lie far apart are lengthened by
+    zeros.
+    """
 
     name: ClassVar[str] = "stencil-schedule-outer"
+    shortest: int = SHORTEST
+
+    def __post_init__(self):
+        if self.shortest < 1:
+            raise TwofourError(f"expected vectors of at least 1 element, got {self.shortest}")
 
     def run(self, module: ir.Operation) -> None:
         for op in nested_ops(module, BlockSumOp.OPERATION_NAME):
             with ir.InsertionPoint(op):
-                plan = schedule(op.cover(), op.tiling())
+                plan = schedule(op.cover(), op.tiling(), shortest=self.shortest)
                 scheduled = OuterSumOp.build(op, plan, loc=op.location)
             replace_op(op, scheduled)

@@ -32,9 +32,9 @@ from itertools import pairwise
 from twofour.errors import TwofourError
 from twofour.layout.coefficient_lines import Line, unit
 
-# Lines whose rows lie farther apart than this are lengthened by zeros: else vectors of fewer
-# elements than their distance could not run the schedule.
-FARTHEST_LINES = 8
+# Lines whose rows lie farther apart than the shortest vectors are lengthened by zeros: else those
+# vectors could not run the schedule.
+SHORTEST = 8
 
 
 @dataclass(frozen=True)
@@ -220,16 +220,18 @@ def blocks(lines: Sequence[Line], unroll: tuple[int, int]) -> tuple[Block, ...]:
     return tuple(Block(*shape, unroll, tuple(shapes[shape])) for shape in order)
 
 
-def lengthened(lines: Sequence[Line], chosen: Iterable[Block]) -> tuple[Line, ...]:
+def lengthened(
+    lines: Sequence[Line], chosen: Iterable[Block], shortest: int = SHORTEST
+) -> tuple[Line, ...]:
     """The lines, with zeros before those along the row axis that begin far after another's end.
 
     Then in every sweep each such line's input rows begin before any other's end, for vectors of
-    FARTHEST_LINES elements and more.
+    `shortest` elements and more.
     """
     result = list(lines)
     for block in chosen:
         rows = [k for k in block.lines if not is_column_line(lines[k])]
-        bound = min((lines[k].last for k in rows), default=0) + FARTHEST_LINES
+        bound = min((lines[k].last for k in rows), default=0) + shortest
         for k in rows:
             line, zeros = lines[k], max(0, lines[k].first - bound)
             start = tuple(s - zeros * d for s, d in zip(line.start, line.direction, strict=True))
@@ -305,9 +307,14 @@ def _transpositions(lines: Sequence[Line], block: Block) -> list[Transposition]:
     return found
 
 
-def schedule(lines: Sequence[Line], chosen: Sequence[Block], by: str = "load") -> Schedule:
-    """The outer products of a cover in the order of Algorithm 1."""
-    lines = lengthened(lines, chosen)
+def schedule(
+    lines: Sequence[Line], chosen: Sequence[Block], by: str = "load", shortest: int = SHORTEST
+) -> Schedule:
+    """The outer products of a cover in the order of Algorithm 1.
+
+    Its lines along the row axis can be run by vectors of `shortest` elements and more.
+    """
+    lines = lengthened(lines, chosen, shortest)
     return Schedule(
         lines,
         tuple(

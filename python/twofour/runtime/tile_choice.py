@@ -19,6 +19,8 @@ DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16)
 # Shorter rows would spend their time on starting.
 SHORTEST_ROW = 2048  # bytes
 CACHE_LINE = 64
+# Points and steps between two meetings of threads that are worth the wait of each.
+WAITING_POINTS = 1 << 15
 # Part of a cache that is there for one kind of data.
 SHARE = 0.8
 
@@ -59,6 +61,11 @@ class TileChoice:
     cycles: float
 
 
+def worth_threads(points: int, threads: int) -> int:
+    """How many of so many threads a sweep over so many points (times steps) is worth."""
+    return max(1, min(threads, points // WAITING_POINTS))
+
+
 def stores_past_caches(shape: Sequence[int], itemsize: int, machine: Caches) -> bool:
     """Whether arrays of a shape are better written past the caches, row by row of whole vectors."""
     aligned = len(shape) == 1 or shape[-1] * itemsize % CACHE_LINE == 0
@@ -83,6 +90,7 @@ def _of_depth(
 ) -> Iterator[TileChoice]:
     interior = geometry.interior.shape
     points = math.prod(interior)
+    threads = worth_threads(points * depth, threads)
     grown = [
         (depth - 1) * (below + above)
         for below, above in zip(geometry.below, geometry.above, strict=True)

@@ -13,7 +13,13 @@ from twofour.runtime.native import NativeKernel
 from twofour.runtime.stepping import PROGRESS_INTERVAL, check_interior, check_steps
 from twofour.runtime.sweeps import Box, LinearKernel, around, halo_reach
 from twofour.runtime.threads import resolve_threads
-from twofour.runtime.tile_choice import DEPTHS, caches, choose_tiles, stores_past_caches
+from twofour.runtime.tile_choice import (
+    DEPTHS,
+    caches,
+    choose_tiles,
+    stores_past_caches,
+    worth_threads,
+)
 from twofour.runtime.tile_program import TileCode, TileProgram
 from twofour.runtime.tiles import Geometry
 
@@ -21,8 +27,8 @@ from twofour.runtime.tiles import Geometry
 CALL_SECONDS = 0.05
 # What a point and step takes at most, to begin with.
 POINT_SECONDS = 2e-9
-# Points and steps that are worth waking a thread for, and waiting for it.
-WAKING_POINTS, WAITING_POINTS = 1 << 17, 1 << 15
+# Points and steps of a call that are worth waking a thread for.
+WAKING_POINTS = 1 << 17
 
 PAGE = 4096
 CACHE_LINE = 64
@@ -177,8 +183,7 @@ class _Run:
         """All the sweeps of a program that fit into the steps left."""
         work = points * program.steps
         sweeps = self.left // program.steps
-        threads = min(threads, work * sweeps // WAKING_POINTS, work // WAITING_POINTS)
-        threads = max(1, threads)
+        threads = min(worth_threads(work, threads), max(1, work * sweeps // WAKING_POINTS))
         together = max(1, int(CALL_SECONDS / POINT_SECONDS / work))
         while sweeps:
             if not self._borrowed and self._next is None:

@@ -8,7 +8,7 @@ are added from the lowest offset to the highest by fused multiply-adds, whatever
 vectors, remainders and the sparse route give the same bits.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,6 +42,25 @@ class Terms:
 
 
 @dataclass(frozen=True)
+class Step:
+    """Something to add: the input point, as an offset from the first output, times weights by row.
+
+    One vector from that point on feeds them all.
+    """
+
+    point: Offset
+    weights: Sequence[tuple[int, float]]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows that are summed up together: where they lie, and the steps for every input, in order."""
+
+    outputs: Sequence[Offset]
+    inputs: Sequence[Sequence[Step]]
+
+
+@dataclass(frozen=True)
 class DirectKernel:
     """What a kernel computes: constant + addend + the terms of each input, in this order.
 
@@ -57,6 +76,19 @@ class DirectKernel:
     def rank(self) -> int:
         return len(self.inputs[0].offsets[0])
 
+    def rows(self, count: int) -> Rows:
+        """So many rows, along the last axis but one."""
+        tile = tuple(count if axis == self.rank - 2 else 1 for axis in range(self.rank))
+        operators = [crush(t.offsets, t.weights, tile) for t in self.inputs]
+        steps = [
+            [
+                Step(tuple(point), [(row, float(column[row])) for row in np.flatnonzero(column)])
+                for point, column in zip(op.input_offsets.tolist(), op.matrix.T, strict=True)
+            ]
+            for op in operators
+        ]
+        return Rows([tuple(row) for row in operators[0].output_offsets.tolist()], steps)
+
     def tile(self, unit: VectorUnit) -> RegisterTile:
         """The block that is fastest on a vector unit."""
         return choose_tile([(terms.offsets, terms.weights) for terms in self.inputs], unit)
@@ -68,12 +100,14 @@ def build_direct_kernel(
     unit: VectorUnit,
     tile: RegisterTile | None = None,
     nontemporal: bool = False,
+    rows_of: Callable[[int], Rows] | None = None,
 ) -> func.FuncOp:
     """Insert the kernel's function at the current insertion point.
 
     `tile` is the block of outputs, the one for the vector unit where it is None. With `nontemporal`
     whole vectors are stored past the caches: the distance of rows of the output must then be a
-    multiple of a vector's bytes, and the element one of f32 and f64.
+    multiple of a vector's bytes, and the element one of f32 and f64. `rows_of(n)` says what is
+    added to n rows in which order, for every output in the same one; ascending offsets otherwise.
     """
     inputs = len(kernel.inputs) + kernel.has_addend
     views = [view_type(kernel.rank, element)] * (inputs + 1)
@@ -81,17 +115,10 @@ def build_direct_kernel(
     with ir.InsertionPoint(function.entry_block):
         code = ElementCode(element, unit.bytes)
         chosen = tile or kernel.tile(unit)
-        _Emitter(kernel, code, chosen, function.entry_block, nontemporal).emit()
+        rows_of = rows_of or kernel.rows
+        _Emitter(kernel, code, chosen, function.entry_block, nontemporal, rows_of).emit()
         func.ReturnOp([])
     return function
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Rows that are summed up together: for every input, matrices over its input points."""
-
-    outputs: list[Offset]
-    inputs: list[tuple[np.ndarray, list[Offset]]]
 
 
 @dataclass(frozen=True)
@@ -111,7 +138,9 @@ class _Emitter:
         tile: RegisterTile,
         entry: ir.Block,
         nontemporal: bool,
+        rows_of: Callable[[int], Rows],
     ):
+        self.rows_of = rows_of
         self.kernel, self.code, self.tile = kernel, code, tile
         self.nontemporal = nontemporal
         arguments = list(entry.arguments)
@@ -131,7 +160,7 @@ class _Emitter:
             end = memref.dim(self.output, self.constants.index(axis))
         rank = self.kernel.rank
         if axis == rank - 1:
-            self._row(self._rows_of(rows), bases, begin, end)
+            self._row(self.rows_of(rows), bases, begin, end)
             return
         steps = [self.tile.rows, 1] if axis == rank - 2 else [1]
         for step in dict.fromkeys(steps):
@@ -143,7 +172,7 @@ class _Emitter:
                 lambda base, step=step: self._loops(axis + 1, step, [*bases, base]),
             )
 
-    def _row(self, rows: _Rows, bases: list[ir.Value], begin: ir.Value, end: ir.Value) -> None:
+    def _row(self, rows: Rows, bases: list[ir.Value], begin: ir.Value, end: ir.Value) -> None:
         """The loops along rows: several vectors at once, single ones, and what is left."""
         lanes = self.code.lanes
         # Rows that are left alone are few: short code is enough for them.
@@ -180,7 +209,7 @@ class _Emitter:
         skipped = arith.remui(arith.subi(whole, arith.remui(place, whole)), whole)
         return arith.minsi(arith.addi(begin, skipped), end)
 
-    def _masked(self, rows: _Rows, bases: list[ir.Value], begin: ir.Value, end: ir.Value) -> None:
+    def _masked(self, rows: Rows, bases: list[ir.Value], begin: ir.Value, end: ir.Value) -> None:
         """The last points of a row, vector by vector under a mask."""
         lanes = self.code.lanes
         kind = ir.VectorType.get([lanes], ir.IntegerType.get_signless(1))
@@ -189,27 +218,16 @@ class _Emitter:
             self._emit_block(rows, [*bases, base], _Width(1, lanes, mask))
             scf.yield_([])
 
-    def _rows_of(self, rows: int) -> _Rows:
-        rank = self.kernel.rank
-        tile = tuple(rows if axis == rank - 2 else 1 for axis in range(rank))
-        operators = [crush(t.offsets, t.weights, tile) for t in self.kernel.inputs]
-        return _Rows(
-            [tuple(row) for row in operators[0].output_offsets.tolist()],
-            [(op.matrix, [tuple(p) for p in op.input_offsets.tolist()]) for op in operators],
-        )
-
-    def _emit_block(self, rows: _Rows, bases: list[ir.Value], width: _Width) -> None:
+    def _emit_block(self, rows: Rows, bases: list[ir.Value], width: _Width) -> None:
         """Some vectors of every row."""
         places = [[*bases[:-1], base] for base in self._columns(bases[-1], width)]
         sums = [[self._start(at, output, width) for at in places] for output in rows.outputs]
-        for view, terms, (matrix, points) in zip(
-            self.inputs, self.kernel.inputs, rows.inputs, strict=True
-        ):
-            for column, point in enumerate(points):
-                shift = [p + lo for p, lo in zip(point, terms.reach_lo, strict=True)]
+        for view, terms, steps in zip(self.inputs, self.kernel.inputs, rows.inputs, strict=True):
+            for step in steps:
+                shift = [p + lo for p, lo in zip(step.point, terms.reach_lo, strict=True)]
                 values = [self._read(view, at, shift, width) for at in places]
-                for row in np.flatnonzero(matrix[:, column]).tolist():
-                    weight = self._number(float(matrix[row, column]), width)
+                for row, number in step.weights:
+                    weight = self._number(number, width)
                     sums[row] = [
                         arith.mulf(weight, value)
                         if total is None
