@@ -14,6 +14,8 @@ Chip = Literal["sm_80", "sm_89", "sm_90", "sm_100"]
 CHIPS = get_args(Chip)
 SIMULATED = "sim:"
 TARGETS = ("cpu", *CHIPS, *(SIMULATED + chip for chip in CHIPS))
+# Object files for Arm machines with SME, which nothing here runs.
+SME = "sme"
 
 # A number of fused steps that the cost model chooses.
 AUTO = "auto"
@@ -42,6 +44,10 @@ class CompileOptions:
     tuned: str | None = None
 
     def __post_init__(self):
+        if self.target == SME:
+            raise TwofourError(
+                "expected `twofour compile` for target 'sme', whose code is not run here"
+            )
         if self.target not in TARGETS:
             raise TwofourError(
                 f"unknown target '{self.target}'{suggest(str(self.target), TARGETS)}"

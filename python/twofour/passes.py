@@ -34,6 +34,9 @@ _MODULES = {
     "nm-compress": "nm.transforms.compress:CompressPass",
     "convert-nm-to-gpu": "nm.transforms.to_gpu:ConvertNmToGpuPass",
     "convert-stencil-to-gpu": "stencil.transforms.to_gpu:ConvertStencilToGpuPass",
+    "convert-stencil-outer-to-sme": (
+        "stencil.transforms.outer_to_sme:ConvertStencilOuterToSmePass"
+    ),
     "convert-nm-to-vector": "nm.transforms.to_vector:ConvertNmToVectorPass",
     "convert-stencil-to-vector": "stencil.transforms.to_vector:ConvertStencilToVectorPass",
     "convert-stencil-outer-to-vector": (

@@ -5,8 +5,10 @@ Without these, a check that accepts everything would go unnoticed. Each fault is
 pass, replaced; the same check has to pass with the function as it is.
 """
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,6 +29,7 @@ from twofour.dialects.stencil.transforms import (
     copy_to_gpu,
     fuse_steps,
     infer_bounds,
+    outer_to_sme,
     reorganize,
     schedule_outer,
     select_cover,
@@ -43,6 +46,8 @@ from twofour.passes import pass_names
 from twofour.pipeline import PipelineFailure
 from twofour.targets.cpu import outer_kernel
 from twofour.targets.gpu import boundary_kernel
+from twofour.targets.sme.build import compile_sme
+from twofour.targets.sme.options import SmeOptions
 
 LINEAR = """
 !field = !stencil.field<[-1,20]x[-1,39]xf64>
@@ -126,6 +131,25 @@ def check_fused(path) -> None:
 
 def check_single_precision(path) -> None:
     check_linear(path, tolerance=1e-5, dtype="f32")
+
+
+def check_sme(path) -> None:
+    """Skipped where there is no emulator."""
+    # The tests of Arm code have a folder of their own.
+    sys.path.append(str(Path(__file__).parents[1] / "execution" / "sme"))
+    from arm_machine import Program, Sweep, missing_tools
+
+    if missing := missing_tools():
+        pytest.skip(f"expected {', '.join(missing)} on the path")
+    path.write_text(LINEAR)
+    compiled = compile_sme(str(path), SmeOptions("parallel"))
+    code, header = path.with_suffix(".o"), path.with_suffix(".h")
+    code.write_bytes(compiled.data)
+    header.write_text(compiled.header)
+    sweep = Sweep("step_rows", "f64", before=(1, 1), after=(1, 2))
+    u = np.random.default_rng(0).random((21, 40))
+    got = Program(path.parent, sweep, header, [code]).run(u, vector_bits=128)
+    np.testing.assert_allclose(got, linear_step(u)[1:20, 1:38], rtol=1e-13, atol=1e-13)
 
 
 def check_matrix(path) -> None:
@@ -361,6 +385,18 @@ def as_before(original):
     return lambda plan, by: plan
 
 
+def lost_product(original):
+    def kernel(name, plan, *others):
+        sweep = plan.sweeps[0]
+        vector, *vectors = sweep.rows[0].vectors
+        vector = replace(vector, products=vector.products[1:])
+        rows = (replace(sweep.rows[0], vectors=(vector, *vectors)), *sweep.rows[1:])
+        plan = replace(plan, sweeps=(replace(sweep, rows=rows), *plan.sweeps[1:]))
+        return original(name, plan, *others)
+
+    return kernel
+
+
 MUTATIONS = [
     Mutation(
         "stencil-infer-bounds",
@@ -450,6 +486,15 @@ MUTATIONS = [
         "replace",
         as_before,
         check_passes,
+        AssertionError,
+    ),
+    Mutation(
+        "convert-stencil-outer-to-sme",
+        "lost product",
+        outer_to_sme,
+        "OuterKernel",
+        lost_product,
+        check_sme,
         AssertionError,
     ),
     Mutation(

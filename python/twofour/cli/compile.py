@@ -9,7 +9,7 @@ from twofour.cli.options import compile_options
 from twofour.errors import TwofourError
 from twofour.files import check_output, write_files
 from twofour.kernels import Kernel
-from twofour.options import CompileOptions
+from twofour.options import SME, CompileOptions
 from twofour.runtime import parse_boundary
 
 STANDARD_OUTPUT = "-"
@@ -18,6 +18,12 @@ BINARY_STAGES = ("bundle", "cubin", "object")
 
 def compile_command(options: argparse.Namespace) -> None:
     """Run the command; raises TwofourError before anything is written."""
+    if options.target == SME:
+        from twofour.cli.compile_sme import compile_sme_command
+
+        compile_sme_command(options)
+        return
+    options.emit = options.emit or "bundle"
     source = find_source(options.source)
     if isinstance(source, Kernel):
         parse_boundary(options.boundary, source.rank)
@@ -35,12 +41,17 @@ def compile_command(options: argparse.Namespace) -> None:
     else:
         data, report = _emit(source, wanted, options.emit), None
     data = data.encode() if isinstance(data, str) else data
+    write_result(path, data, report or options.emit)
+
+
+def write_result(path: str, data: bytes, what: str) -> None:
+    """Write to a file and say so, or to the standard output."""
     if path == STANDARD_OUTPUT:
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         return
     write_files([(path, lambda file: file.write(data))])
-    print(f"{path}: {report or options.emit}, {len(data)} bytes")
+    print(f"{path}: {what}, {len(data)} bytes")
 
 
 def _check_stage(stage: str, target: str) -> None:

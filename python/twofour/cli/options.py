@@ -57,7 +57,9 @@ def _add_program(parser: argparse.ArgumentParser, *, is_optional: bool = False) 
         help="an .mlir file, - (standard input), or a built-in kernel",
     )
     parser.add_argument(
-        "--target", default="cpu", help="cpu (default), sm_80, sm_89, sm_90, sm_100, sim:sm_90, ..."
+        "--target",
+        default="cpu",
+        help="cpu (default), sm_80, sm_89, sm_90, sm_100, sim:sm_90, ..., sme (compile only)",
     )
     parser.add_argument(
         "--dtype",
@@ -66,7 +68,8 @@ def _add_program(parser: argparse.ArgumentParser, *, is_optional: bool = False) 
     parser.add_argument(
         "--schedule",
         default="auto",
-        help="auto (default); CPU: direct, sparse; GPU: stream, sparse, dense, simt",
+        help="auto (default); CPU: direct, sparse, outer; GPU: stream, sparse, dense, simt; "
+        "sme: parallel, orthogonal, hybrid, diagonal",
     )
     parser.add_argument(
         "--fuse-steps",
@@ -139,9 +142,9 @@ def _add_compile(commands) -> None:
     )
     parser.add_argument(
         "--emit",
-        default="bundle",
         choices=STAGES,
-        help=f"{', '.join(STAGES)} (default bundle); CPU: llvm, nm, stencil, object",
+        help=f"{', '.join(STAGES)} (default bundle, for sme object, with a C header beside it); "
+        "CPU: llvm, nm, stencil, object; sme: llvm, stencil, object",
         metavar="STAGE",
     )
     parser.set_defaults(command=_compile)

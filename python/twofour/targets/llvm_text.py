@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """LLVM IR as the MLIR bindings print it, rewritten for llvmlite's older LLVM.
 
-The one difference met so far is how floating-point constants are written: the newer printer gives
-the shortest decimal and spells infinities and NaNs out. Everything else is passed on; a construct
-that the older parser does not know is an error of that parser, never a guess.
+Two differences were met so far. The newer printer gives floating-point constants as the shortest
+decimal and spells infinities and NaNs out. And its intrinsics that load and store slices of SME
+tiles have the address space in their names: an older LLVM would take these for functions, and call
+them. Everything else is passed on; a construct that the older parser does not know is an error of
+that parser, never a guess.
 """
 
 import re
@@ -21,6 +23,8 @@ _TOKEN = re.compile(
     rf"|(?<![\w.%@-])(?P<number>{_NUMBER}|{_SPECIAL})(?![\w.])"
 )
 
+_SLICE_ACCESS = re.compile(r"(@llvm\.aarch64\.sme\.(?:ld|st)1[bhwdq]\.(?:horiz|vert))\.p0\b")
+
 # Bits of an infinity and of the first bit of a mantissa, by type.
 _INFINITY = {"half": 0x7C00, "bfloat": 0x7F80, "float": 0x7F800000, "double": 0x7FF << 52}
 _QUIET = {"half": 1 << 9, "bfloat": 1 << 6, "float": 1 << 22, "double": 1 << 51}
@@ -28,13 +32,13 @@ _SIGN = {"half": 1 << 15, "bfloat": 1 << 15, "float": 1 << 31, "double": 1 << 63
 
 
 def adapt(text: str) -> str:
-    """The module with floating-point constants that every LLVM reads alike.
+    """The module with constants and names of intrinsics that every LLVM reads alike.
 
     Raises:
         TwofourError: a constant without a type before it on its line, or a signalling NaN of
             float, which has no spelling that the older LLVM keeps.
     """
-    return "\n".join(map(_adapt_line, text.split("\n")))
+    return "\n".join(map(_adapt_line, _SLICE_ACCESS.sub(r"\1", text).split("\n")))
 
 
 def _adapt_line(line: str) -> str:

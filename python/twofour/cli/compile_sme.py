@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`twofour compile --target sme`: an object file and its header, or a stage of compiling it."""
+
+import argparse
+from pathlib import Path
+
+from twofour.api import find_source
+from twofour.cli.compile import STANDARD_OUTPUT, write_result
+from twofour.errors import TwofourError
+from twofour.files import check_output, write_files
+from twofour.kernels import Kernel
+from twofour.runtime import parse_boundary
+from twofour.targets.sme.build import STAGES, compile_sme, emit
+from twofour.targets.sme.options import SmeOptions
+
+
+def compile_sme_command(options: argparse.Namespace) -> None:
+    """Run the command; raises TwofourError before anything is written."""
+    source = find_source(options.source)
+    if isinstance(source, Kernel):
+        parse_boundary(options.boundary, source.rank)
+    if options.tuned is not None:
+        raise TwofourError("expected a GPU target for --tuned, got target 'sme'")
+    wanted = SmeOptions(options.schedule, options.dtype, options.fuse_steps, options.function)
+    stage = options.emit or "object"
+    if stage not in STAGES:
+        raise TwofourError(f"expected --emit {', '.join(STAGES)} for target 'sme', got '{stage}'")
+    path = options.output or STANDARD_OUTPUT
+    if stage != "object":
+        if path != STANDARD_OUTPUT:
+            check_output(path)
+        write_result(path, emit(source, wanted, stage).encode(), stage)
+        return
+    if path == STANDARD_OUTPUT:
+        raise TwofourError("expected -o FILE to write the object to, and its header beside it")
+    header = str(Path(path).with_suffix(".h"))
+    if header == path:
+        raise TwofourError(f"expected another name for the object than that of its header, {path}")
+    for name in (path, header):
+        check_output(name)
+    compiled = compile_sme(source, wanted)
+    text = compiled.header.encode()
+    write_files(
+        [(path, lambda file: file.write(compiled.data)), (header, lambda file: file.write(text))]
+    )
+    print(f"{path}: object for Arm SME, {len(compiled.data)} bytes; {header}: its header")
