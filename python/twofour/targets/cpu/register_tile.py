@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from twofour.targets.cpu.vector_unit import VectorUnit
 
-ROWS, VECTORS = (1, 2, 3, 4, 6, 8), (1, 2, 3, 4)
+# Powers of two: what is left of a row or of the rows takes longer.
+ROWS, VECTORS = (1, 2, 4, 8), (1, 2, 4)
 # Tiles are unrolled; beyond this many multiply-adds in one they only cost compile time.
 MAX_MULTIPLY_ADDS = 512
 
@@ -18,6 +19,10 @@ MAX_MULTIPLY_ADDS = 512
 MULTIPLY_ADDS, LOADS, STORES, INSTRUCTIONS = 2, 2, 1, 5
 # Every second load of a vector that is not aligned lies in two lines of the cache.
 UNALIGNED = 1.5
+# Registers for a weight and a vector on its way.
+SPARE = 2
+# How much of the work beside the longest shows: it overlaps, but not all of it.
+OVERLAP = 0.1
 
 
 @dataclass(frozen=True)
@@ -49,9 +54,9 @@ def choose_tile(
 
 
 def _fits(inputs, tile: RegisterTile, unit: VectorUnit) -> bool:
-    """Whether the sums, input vectors and a weight fit into registers, and the code is short."""
+    """Whether the sums and input vectors fit into registers, and the code is short."""
     terms = sum(len(weights) for _, weights in inputs)
-    held = tile.rows * tile.vectors + tile.vectors + 1
+    held = tile.rows * tile.vectors + tile.vectors + SPARE
     return held <= unit.registers and terms * tile.rows * tile.vectors <= MAX_MULTIPLY_ADDS
 
 
@@ -74,10 +79,10 @@ def _cycles(inputs, tile: RegisterTile, unit: VectorUnit) -> float:
     stay = len(weights_used) + outputs + tile.vectors <= unit.registers
     loads = UNALIGNED * points * tile.vectors + (0 if stay else uses)
     instructions = multiply_adds + points * tile.vectors + (0 if stay else uses) + outputs + 4
-    cycles = max(
+    work = (
         multiply_adds / MULTIPLY_ADDS,
         loads / LOADS,
         outputs / STORES,
         instructions / INSTRUCTIONS,
     )
-    return cycles / outputs
+    return (max(work) + OVERLAP * sum(work)) / outputs

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How deep and large the model makes time tiles, on machines that are not this one."""
+
+import math
+
+import pytest
+
+from twofour.runtime import parse_boundary
+from twofour.runtime.sweeps import Box
+from twofour.runtime.tile_choice import (
+    Caches,
+    choose_tiles,
+    stores_past_caches,
+    worth_threads,
+)
+from twofour.runtime.tiles import Geometry
+
+MACHINE = Caches(second=1 << 19, last=1 << 25)
+
+
+def choose(shape, reach=1, terms=9, steps=100, threads=1, itemsize=8):
+    rank = len(shape)
+    interior = Box((0,) * rank, shape)
+    boundary = parse_boundary("periodic", rank)
+    geometry = Geometry(interior, (reach,) * rank, (reach,) * rank, boundary)
+    return choose_tiles(geometry, itemsize, terms, steps, threads, MACHINE)
+
+
+@pytest.mark.parametrize("shape", [(1 << 24,), (4096, 4096), (256, 256, 256)])
+def test_large_arrays_take_several_steps_within_the_cache(shape):
+    choice = choose(shape, terms=3 ** len(shape))
+    assert choice.steps >= 2
+    grown = [n + 2 * (choice.steps - 1) for n in choice.extents]
+    assert 2 * math.prod(grown) * 8 <= MACHINE.second
+
+
+def test_sums_of_many_terms_take_fewer_steps():
+    assert choose((4096, 4096), 3, terms=49).steps < choose((4096, 4096), 1, terms=5).steps
+
+
+def test_no_more_steps_than_there_are():
+    assert choose((4096, 4096), steps=3).steps <= 3
+    assert choose((4096, 4096), steps=1).steps == 1
+
+
+def test_threads_share_out_tiles():
+    choice = choose((4096, 4096), threads=8)
+    tiles = math.prod(-(-n // e) for n, e in zip((4096, 4096), choice.extents, strict=True))
+    assert tiles >= 8
+    assert choose((4096, 4096), steps=1, threads=8).extents[0] <= 512
+
+
+def test_small_work_is_for_one_thread():
+    assert worth_threads(1000, 8) == 1
+    assert worth_threads(1 << 22, 8) == 8
+
+
+def test_stores_go_past_caches_that_arrays_do_not_fit():
+    assert stores_past_caches((4096, 4096), 8, MACHINE)
+    assert not stores_past_caches((512, 512), 8, MACHINE)
+    # Rows that are no whole lines would not begin where vectors are stored at once.
+    assert not stores_past_caches((4096, 4097), 8, MACHINE)
