@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from twofour.runtime.boundary import AxisBoundary, storage_constant
+from twofour.runtime.buffer_pool import BufferPool
 from twofour.runtime.dtypes import ElementType
 from twofour.runtime.native import NativeKernel
 from twofour.runtime.sweeps import Box, LinearKernel
@@ -69,6 +70,7 @@ class TileProgram:
         self.steps = steps
         self._last = last or kernel.native
         self._code, self._kernel, self._element = code, kernel, element
+        self._scratch = BufferPool()
         self._strides = _strides(shape)
         self._views: list[list[int]] = []
         self._commands: list[tuple[int, ...]] = []
@@ -179,7 +181,7 @@ class TileProgram:
         """
         threads = max(1, min(threads, self.tiles))
         pitch = -(-(self.scratch_bytes + CACHE_LINE) // PAGE) * PAGE + 9 * CACHE_LINE
-        scratch = np.empty(threads * pitch + CACHE_LINE, np.uint8)
+        scratch = self._scratch.take(threads * pitch + CACHE_LINE)
         start = -(-scratch.ctypes.data // CACHE_LINE) * CACHE_LINE
         shared = np.zeros(SHARED_WORDS, np.int64)
         arrays = np.zeros((threads, ARRAY_WORDS), np.int64)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from twofour.runtime.boundary import AxisBoundary, HaloRefresh
+from twofour.runtime.buffer_pool import BufferPool
 from twofour.runtime.dtypes import ElementType, check_array, storage_view
 from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.native import NativeKernel
@@ -65,6 +66,7 @@ class TiledStepper:
         self.rank = len(single.reach_lo)
         self._code, self._terms, self._tile = code, terms, tile
         self._nontemporal = nontemporal
+        self.pool = BufferPool()
         self._plans: dict[tuple[int, ...], _Plan | None] = {}
 
     def advance(
@@ -146,7 +148,7 @@ class _Plan:
 
     def run(self, u: np.ndarray, steps: int, progress: Callable | None) -> np.ndarray:
         """`u` after `steps` steps."""
-        run = _Run(u, self._kept, steps, progress)
+        run = _Run(u, self._kept, steps, progress, self._stepper.pool)
         while run.left:
             program = self._program(min(run.left, DEPTHS[-1]))
             run.sweep(program, self._points, self._stepper.threads)
@@ -158,8 +160,11 @@ class _Plan:
 class _Run:
     """The values now, and the array that the next sweep writes."""
 
-    def __init__(self, u: np.ndarray, kept: list, steps: int, progress: Callable | None):
+    def __init__(
+        self, u: np.ndarray, kept: list, steps: int, progress: Callable | None, pool: BufferPool
+    ):
         self.current, self.left = u, steps
+        self._pool = pool
         self._kept, self._steps, self._progress = kept, steps, progress
         self._next = self._beside(u)
         self._borrowed = True
@@ -171,7 +176,7 @@ class _Run:
         Half a page lies between its rows and those of `array`, modulo pages: loads of one do not
         wait for stores to the other.
         """
-        space = np.empty(array.nbytes + PAGE, np.uint8)
+        space = self._pool.take(array.nbytes + PAGE)
         begin = array.ctypes.data // CACHE_LINE * CACHE_LINE + PAGE // 2
         skip = (begin - space.ctypes.data) % PAGE
         new = space[skip : skip + array.nbytes].view(array.dtype).reshape(array.shape)

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Memory that results are made in, used again when the last array in it is gone.
+
+Memory fresh from the system is slow to write: every page of it is a fault, which can cost more than
+the sweep that fills it. Steppers that are called again and again on arrays of one size get by with
+the same few buffers.
+"""
+
+from threading import Lock
+
+import numpy as np
+
+
+class BufferPool:
+    """Buffers of one size, that of the last request; at most `most` idle ones are kept."""
+
+    def __init__(self, most: int = 3):
+        self._most = most
+        self._size = -1
+        self._idle: list[np.ndarray] = []
+        self._lock = Lock()
+
+    def take(self, size: int) -> np.ndarray:
+        """Return `size` bytes of any content, free again when no array is left that views them."""
+        with self._lock:
+            if size != self._size:
+                self._idle.clear()
+                self._size = size
+            buffer = self._idle.pop() if self._idle else None
+        if buffer is None:
+            buffer = np.empty(size, np.uint8)
+        # Views of an array name their array, not what it was made from: the lease outlives them.
+        return np.asarray(_Lease(self, buffer))
+
+    def give_back(self, buffer: np.ndarray) -> None:
+        """Keep a buffer for the next request of its size."""
+        with self._lock:
+            if buffer.size == self._size and len(self._idle) < self._most:
+                self._idle.append(buffer)
+
+
+class _Lease:
+    """What arrays in a buffer keep alive."""
+
+    def __init__(self, pool: BufferPool, buffer: np.ndarray):
+        self._pool, self._buffer = pool, buffer
+        self.__array_interface__ = buffer.__array_interface__
+
+    def __del__(self):
+        self._pool.give_back(self._buffer)
