@@ -32,19 +32,28 @@ def test_tiles_fit(name, machine):
     assert kernel.rank > 1 or rows == 1
 
 
-def test_weights_that_stay_in_registers_take_fewer_sums():
-    # Nine weights, four sums, a vector on its way: sixteen registers.
-    assert tile_of(box(1), "avx2") == (4, 1)
-    # Twenty-five weights are loaded, once for two vectors of each row.
-    assert tile_of(box(2), "avx2") == (4, 2)
-    # Thirty-two registers hold them.
-    assert tile_of(box(2), "avx512") == (4, 1)
+def test_sums_that_wait_for_memory_take_one_row():
+    star = [(-1, 0), (0, -1), (0, 0), (0, 1), (1, 0)], [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert tile_of(star, "avx2")[0] == tile_of(star, "avx512")[0] == 1
 
 
-def test_rows_share_loads():
-    column = [(-1, 0), (0, 0), (1, 0)], [1.0, 2.0, 3.0]
-    row = [(0, -1), (0, 0), (0, 1)], [1.0, 2.0, 3.0]
-    assert tile_of(column, "avx2")[0] > tile_of(row, "avx2")[0]
+@pytest.mark.parametrize("radius", [1, 2, 3])
+def test_long_sums_have_chains_enough(radius):
+    for machine in MACHINES:
+        rows, vectors = tile_of(box(radius), machine)
+        assert rows > 1 and rows * vectors >= 8
+
+
+def test_rows_that_share_no_loads_are_streams():
+    """A star of three axes reads other rows for every row that it writes; a box shares most."""
+    star = [(0, 0, 0)] + [
+        tuple(sign * n if a == axis else 0 for a in range(3))
+        for axis in range(3)
+        for n in range(1, 5)
+        for sign in (-1, 1)
+    ]
+    assert tile_of((star, [1.0] * len(star)), "avx2") == (1, 4)
+    assert tile_of(box(1, 3), "avx2") == (2, 4)
 
 
 def test_inputs_count_together():

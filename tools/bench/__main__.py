@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`python3 tools/bench EXPERIMENT...`: `twofour bench` from a bare checkout.
 
-The first call makes the virtual environment .venv.
+The first call makes the virtual environment .venv; `cpu` brings the packages that it compares with.
 """
 
 import os
@@ -13,7 +13,8 @@ ENVIRONMENT = Path(__file__).resolve().parents[1] / "_environment.sh"
 
 def main(arguments: list[str]) -> None:
     """Become `twofour bench` with these arguments."""
-    words = [str(ENVIRONMENT), "plot", "twofour", "bench", *arguments]
+    extras = "bench,plot" if arguments[:1] == ["cpu"] else "plot"
+    words = [str(ENVIRONMENT), extras, "twofour", "bench", *arguments]
     os.execv(words[0], words)
 
 

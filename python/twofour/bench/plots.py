@@ -3,6 +3,7 @@
 
 import importlib.util
 import io
+import textwrap
 
 import numpy as np
 
@@ -13,6 +14,7 @@ FORMATS = ("svg", "png")
 _METADATA = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}
 _SETTINGS = {"svg.hashsalt": "twofour", "svg.fonttype": "none"}
 _HEIGHT, _WIDTH, _WIDEST = 4.0, 7.0, 24.0  # inches
+_CAPTION_LETTERS = 22  # an inch
 _LABELS = 12  # on an axis, before the picture is made wider
 _MANY = 16  # labels, which are then written upwards
 
@@ -22,8 +24,8 @@ def can_draw() -> bool:
     return importlib.util.find_spec("matplotlib") is not None
 
 
-def draw(plot: Plot) -> dict[str, bytes]:
-    """The picture in each of FORMATS; needs matplotlib."""
+def draw(plot: Plot, caption: str = "") -> dict[str, bytes]:
+    """The picture in each of FORMATS, with a caption below where one is given; needs matplotlib."""
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -35,6 +37,9 @@ def draw(plot: Plot) -> dict[str, bytes]:
         _KINDS[plot.kind](figure, axes, plot)
         axes.set_title(f"{plot.title} ({plot.basis})")
         axes.set_xlabel(plot.x_label)
+        if caption:
+            lines = textwrap.wrap(caption, int(_CAPTION_LETTERS * width))
+            figure.supxlabel("\n".join(lines), fontsize=6, ha="left", x=0.01)
         files = {}
         for form in FORMATS:
             file = io.BytesIO()

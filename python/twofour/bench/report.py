@@ -24,7 +24,8 @@ class Report:
     """Sections, and what they were made with.
 
     `title` and `basis` (sentences) say where figures come from; `date` is YYYY-MM-DD, `command`
-    what makes the report again, `chip` the GPU, `versions` those of programs by their names.
+    what makes the report again, `chip` the GPU or processor, `versions` those of programs by their
+    names. With `caption` all of that is written below every plot, too.
     """
 
     title: str
@@ -34,15 +35,17 @@ class Report:
     chip: str
     versions: dict[str, str]
     sections: tuple[Section, ...]
+    caption: bool = False
+
+    @property
+    def origin(self) -> str:
+        """Sentences that say on what, when and by what it was made."""
+        versions = ", ".join(f"{name} {number}" for name, number in self.versions.items())
+        return f"Chip: {self.chip}. Date: {self.date}. Versions: {versions}."
 
     def markdown(self) -> str:
         """The page."""
-        versions = ", ".join(f"{name} {number}" for name, number in self.versions.items())
-        about = [
-            self.basis,
-            f"Chip: {self.chip}. Date: {self.date}. Versions: {versions}. Command:",
-            f"    {self.command}",
-        ]
+        about = [self.basis, f"{self.origin} Command:", f"    {self.command}"]
         return page(self.title, about, self.sections)
 
     def as_dict(self) -> dict:
@@ -93,7 +96,7 @@ def write_report(report: Report, folder: str) -> list[str]:
     if plots.can_draw():
         for section in report.sections:
             for plot in section.plots:
-                pictures = plots.draw(plot)
+                pictures = plots.draw(plot, report.origin if report.caption else "")
                 files |= {f"{plot.name}.{form}": data for form, data in pictures.items()}
     write_files(
         [

@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`twofour bench`: the evaluation, predicted here or measured on a GPU."""
+"""`twofour bench`: the evaluation, predicted here, measured on a GPU or on this processor."""
 
 import argparse
 import datetime
 import shlex
+from collections.abc import Sequence
 
-from twofour.bench.report import Report, write_report
+from twofour.bench.report import Report, check_folder, write_report
 from twofour.cost import find
 from twofour.errors import TwofourError
 from twofour.suggestions import suggest
 
-ALL = "all"
+ALL, CPU = "all", "cpu"
 
 
 def bench_command(options: argparse.Namespace) -> None:
-    """Do one of four things: predict, prepare what a GPU measures, measure it, or report that.
+    """Predict, prepare what a GPU measures, measure it, report that, or measure this processor.
 
     Raises TwofourError for what is not known and for files that cannot be read or written.
     """
@@ -24,6 +25,14 @@ def bench_command(options: argparse.Namespace) -> None:
             "expected experiments without --prepare, --measure and --report, "
             f"got '{options.experiment[0]}'"
         )
+    only_cpu = {f"--{name}": getattr(options, name) for name in ("sizes", "threads", "rounds")}
+    given = {name: value for name, value in only_cpu.items() if value is not None}
+    if options.experiment[:1] == [CPU]:
+        settings = {name[2:]: value for name, value in given.items()}
+        _measured_here(options, options.experiment[1:], settings, date)
+        return
+    if given:
+        raise TwofourError(f"expected the experiment {CPU} with {next(iter(given))}")
     if options.measure is not None:
         from twofour.bench.measured.session import measure_folder
 
@@ -57,6 +66,40 @@ def _predicted(options: argparse.Namespace, date: str) -> Report:
     names = options.kernels and find_kernels(options.kernels.split(","))
     setting = Setting(find(options.chip), names)
     return evaluate(list(dict.fromkeys(chosen)), setting, date, _command(options))
+
+
+def _measured_here(
+    options: argparse.Namespace, names: Sequence[str], settings: dict, date: str
+) -> None:
+    """Measure on this processor; what was measured before an error or Ctrl-C is reported first."""
+    from twofour.bench.cpu.evaluation import EXPERIMENTS, evaluate
+    from twofour.bench.cpu.setting import CpuSetting
+    from twofour.bench.predicted.setting import find_kernels
+
+    for name in names:
+        if name not in EXPERIMENTS:
+            hint = suggest(name, EXPERIMENTS)
+            raise TwofourError(f"unknown experiment '{name}' of {CPU}{hint}")
+    words = ["twofour", "bench", CPU, *names]
+    for name, value in settings.items():
+        text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        words += [f"--{name}", text]
+    if options.kernels:
+        words += ["--kernels", options.kernels]
+        settings["names"] = find_kernels(options.kernels.split(","))
+    chosen = list(dict.fromkeys(names)) or list(EXPERIMENTS)
+    setting = CpuSetting(**settings)
+    if options.output is not None:
+        check_folder(options.output)
+    found = evaluate(chosen, setting, date, shlex.join(words))
+    _finish(found.report, options.output)
+    if found.interrupted:
+        raise KeyboardInterrupt
+    if found.wrong:
+        raise TwofourError(
+            f"expected right results of all baselines, got {len(found.wrong)} wrong ones: "
+            f"{', '.join(found.wrong)}"
+        )
 
 
 def _command(options: argparse.Namespace) -> str:

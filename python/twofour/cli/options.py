@@ -214,7 +214,8 @@ def _add_bench(commands) -> None:
         nargs="*",
         metavar="EXPERIMENT",
         help="table2, domains, ablation, preprocessing, sweep, heatmap, resources, counters, fp64, "
-        "exploration; all (default)",
+        "exploration; all (default); or cpu, which measures on this machine, alone or with some of "
+        "ceilings, sweeps, steps, kernels, calls",
     )
     parser.add_argument(
         "--chip", default="H200", metavar="NAME", help="A100, H100, H200 (default) or RTX4090"
@@ -226,6 +227,21 @@ def _add_bench(commands) -> None:
         "--output", metavar="DIR", help="where the report goes (default: its text is printed)"
     )
     parser.add_argument("--date", metavar="YYYY-MM-DD", help="of the report (default: today)")
+    parser.add_argument(
+        "--sizes",
+        type=_numbers,
+        metavar="N[,N...]",
+        help="cpu: edges of square domains (default 512,4096)",
+    )
+    parser.add_argument(
+        "--threads",
+        type=_numbers,
+        metavar="N[,N...]",
+        help="cpu: threads for each size (default: 1 for the first, 2 for others)",
+    )
+    parser.add_argument(
+        "--rounds", type=int, metavar="N", help="cpu: samples of each contestant (default 9)"
+    )
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
         "--prepare", metavar="DIR", help="write what `python -m twofour.bench` measures on a GPU"
@@ -233,6 +249,14 @@ def _add_bench(commands) -> None:
     what.add_argument("--measure", metavar="DIR", help="measure on the first GPU, or go on with it")
     what.add_argument("--report", metavar="DIR", help="report what was measured")
     parser.set_defaults(command=_bench)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(map(int, text.split(",")))
+    except ValueError:
+        message = f"expected numbers with commas between, got '{text}'"
+        raise argparse.ArgumentTypeError(message) from None
 
 
 # Commands are imported when they are called: `kernels` and `--help` need no compiler.

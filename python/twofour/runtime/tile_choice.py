@@ -6,11 +6,13 @@ top. The source is read and the target written once in T steps, at the rate of t
 arrays fit. Scratch arrays are to stay in the second-level cache of a core.
 """
 
+import glob
 import itertools
 import math
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 from twofour.runtime.tiles import Geometry
 
@@ -19,6 +21,8 @@ DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16)
 # Shorter rows would spend their time on starting.
 SHORTEST_ROW = 2048  # bytes
 CACHE_LINE = 64
+# Of Linux; the C library's sysconf knows no caches on some virtual machines.
+CACHE_FOLDERS = "/sys/devices/system/cpu/cpu0/cache/index*"
 # Points and steps between two meetings of threads that are worth the wait of each.
 WAITING_POINTS = 1 << 15
 # Part of a cache that is there for one kind of data.
@@ -40,16 +44,20 @@ class Caches:
     last: int
 
 
+@cache
 def caches() -> Caches:
     """The caches of this machine, or usual ones where the system does not tell."""
-
-    def size(name: str, usual: int) -> int:
+    sizes = {2: 1 << 19, 3: 1 << 24}
+    for folder in glob.glob(CACHE_FOLDERS):
         try:
-            return max(os.sysconf(name), 0) or usual
-        except (ValueError, OSError, AttributeError):
-            return usual
-
-    return Caches(size("SC_LEVEL2_CACHE_SIZE", 1 << 19), size("SC_LEVEL3_CACHE_SIZE", 1 << 24))
+            level, size, kind = (
+                Path(folder, name).read_text().strip() for name in ("level", "size", "type")
+            )
+        except OSError:
+            continue
+        if kind != "Instruction" and size.endswith("K") and size[:-1].isdigit():
+            sizes[int(level)] = int(size[:-1]) << 10
+    return Caches(sizes[2], max(sizes.values()))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 """Tiles of outputs that stay in registers while all terms are added to them.
 
 A tile is a few rows high and a few vectors wide. Every input vector is loaded once for all rows
-that use it, and every weight once for all vectors of a row, if it does not stay in a register.
+that use it, and every weight once for all vectors of a row. Its sums are the chains of
+multiply-adds that a core has to overlap; its rows are streams that the caches have to keep apart.
 """
 
 from collections.abc import Sequence
@@ -11,16 +12,23 @@ from dataclasses import dataclass
 from twofour.targets.cpu.vector_unit import VectorUnit
 
 # Powers of two: what is left of a row or of the rows takes longer.
-ROWS, VECTORS = (1, 2, 4, 8), (1, 2, 4)
+ROWS, VECTORS = (1, 2, 4), (1, 2, 4)
+# Sums of so few terms wait for memory: rows that are written at once gain nothing there, and hold
+# each other up where they lie about a page apart.
+FEW_TERMS = 8
 # Tiles are unrolled; beyond this many multiply-adds in one they only cost compile time.
 MAX_MULTIPLY_ADDS = 512
 
 # What a core starts in a cycle: multiply-adds, loads, stores, and instructions of all kinds.
 MULTIPLY_ADDS, LOADS, STORES, INSTRUCTIONS = 2, 2, 1, 5
-# Every second load of a vector that is not aligned lies in two lines of the cache.
-UNALIGNED = 1.5
+# Some loads of vectors that are not aligned lie in two lines of the cache.
+UNALIGNED = 1.4
 # Registers for a weight and a vector on its way.
 SPARE = 2
+# Chains of multiply-adds that keep a core busy, and how much of the lack of them shows.
+CHAINS, LACK = 8, 0.25
+# Rows of input that a tile may read before they cost, and what each further one does.
+STREAMS, STREAM_COST = 12, 0.03
 # How much of the work beside the longest shows: it overlaps, but not all of it.
 OVERLAP = 0.1
 
@@ -49,40 +57,38 @@ def choose_tile(
     ]
     return min(
         tiles or [RegisterTile(1, 1)],
-        key=lambda tile: (round(_cycles(inputs, tile, unit), 6), tile.rows * tile.vectors),
+        key=lambda tile: (round(_cycles(inputs, tile), 6), tile.rows * tile.vectors),
     )
 
 
 def _fits(inputs, tile: RegisterTile, unit: VectorUnit) -> bool:
-    """Whether the sums and input vectors fit into registers, and the code is short."""
+    """Whether the sums and input vectors fit into registers, and rows and code are few."""
     terms = sum(len(weights) for _, weights in inputs)
+    if terms <= FEW_TERMS and tile.rows > 1:
+        return False
     held = tile.rows * tile.vectors + tile.vectors + SPARE
     return held <= unit.registers and terms * tile.rows * tile.vectors <= MAX_MULTIPLY_ADDS
 
 
-def _cycles(inputs, tile: RegisterTile, unit: VectorUnit) -> float:
+def _cycles(inputs, tile: RegisterTile) -> float:
     """Cycles for a vector of outputs."""
     outputs = tile.rows * tile.vectors
-    multiply_adds = points = uses = 0
-    weights_used = set()
+    terms = points = streams = 0
     for offsets, weights in inputs:
-        uses += len(weights) * tile.rows
-        multiply_adds += len(weights) * outputs
-        weights_used.update(weights)
-        points += len(
-            {
-                (*offset[:-2], offset[-2] + row if len(offset) > 1 else 0, offset[-1])
-                for offset in offsets
-                for row in range(tile.rows)
-            }
-        )
-    stay = len(weights_used) + outputs + tile.vectors <= unit.registers
-    loads = UNALIGNED * points * tile.vectors + (0 if stay else uses)
-    instructions = multiply_adds + points * tile.vectors + (0 if stay else uses) + outputs + 4
+        read = {
+            (*offset[:-2], (offset[-2] if len(offset) > 1 else 0) + row, offset[-1])
+            for offset in offsets
+            for row in range(tile.rows)
+        }
+        terms += len(weights)
+        points += len(read)
+        streams += len({point[:-1] for point in read})
+    vectors, weights = points * tile.vectors, terms * tile.rows
     work = (
-        multiply_adds / MULTIPLY_ADDS,
-        loads / LOADS,
+        terms * outputs / MULTIPLY_ADDS * (1 + LACK * max(0, CHAINS / outputs - 1)),
+        (UNALIGNED * vectors + weights) / LOADS,
         outputs / STORES,
-        instructions / INSTRUCTIONS,
+        (terms * outputs + vectors + weights + outputs) / INSTRUCTIONS,
     )
-    return (max(work) + OVERLAP * sum(work)) / outputs
+    crowded = 1 + STREAM_COST * max(0, streams - STREAMS)
+    return (max(work) + OVERLAP * sum(work)) * crowded / outputs

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Single sweeps of boxes and stars in two dimensions against gcc and LLVM."""
+
+from collections.abc import Iterator, Sequence
+
+from twofour.bench.cpu.arrays import Arrays
+from twofour.bench.cpu.c_library import GCC, gcc_sweeps
+from twofour.bench.cpu.comparison import Comparison, compare
+from twofour.bench.cpu.experiment import FRACTIONS, TIMES, Bench, Columns, ratio_plot
+from twofour.bench.cpu.llvm_loops import LLVM, llvm_sweeps
+from twofour.bench.cpu.own import OWN, OwnSweeps
+from twofour.bench.cpu.setting import CpuSetting
+from twofour.bench.cpu.workload import Workload, random_stencil
+from twofour.bench.section import Column, Section, table
+
+SHAPES = ("box", "star")
+COLUMNS = Columns((OWN, GCC, LLVM), (GCC, LLVM))
+TEXT = f"""\
+One step a sweep, over arrays that hold a fixed halo, with random weights. *twofour*: the native
+step loop in the tiles that the model chooses for single steps. *gcc*: plain loops in C with
+OpenMP. *LLVM*: the same scalar loops in MLIR, vectorised by LLVM at O3 in the project's JIT.
+
+{TIMES}
+
+{FRACTIONS}"""
+
+
+def workloads(setting: CpuSetting) -> list[Workload]:
+    """Every size, type, shape and radius."""
+    return [
+        Workload(f"{shape} r={r}", random_stencil(shape, r, dtype), (size, size), dtype, threads)
+        for size, threads in setting.pairs
+        for dtype in setting.dtypes
+        for shape in SHAPES
+        for r in setting.radii
+    ]
+
+
+def count(setting: CpuSetting) -> int:
+    """The number of comparisons."""
+    return len(workloads(setting))
+
+
+def compare_all(bench: Bench) -> Iterator[Comparison]:
+    """Time every workload."""
+    cpus = bench.cpus
+    for one in workloads(bench.setting):
+        arrays = Arrays(one)
+        own = [OwnSweeps(one, arrays, cpus).native(1)]
+        baselines = {
+            GCC: lambda one=one, arrays=arrays: gcc_sweeps(one, arrays, cpus, 1),
+            LLVM: lambda one=one, arrays=arrays: llvm_sweeps(one, arrays, cpus),
+        }
+        yield compare(one, arrays, 1, own, baselines, bench.setting.rounds, bench.ceilings, cpus)
+
+
+def section(made: Sequence[Comparison]) -> Section:
+    """A table and a plot for each size."""
+    columns = [Column("stencil"), Column("dtype"), *COLUMNS.heads()]
+    groups: dict[tuple[str, int], list[Comparison]] = {}
+    for one in made:
+        groups.setdefault((one.workload.domain, one.workload.threads), []).append(one)
+    tables, plots = [], []
+    for (domain, threads), found in groups.items():
+        title = f"{domain}, {threads} thread{'s' if threads > 1 else ''}"
+        rows = [[one.workload.label, one.workload.dtype, *COLUMNS.row(one)] for one in found]
+        tables.append(table(title, columns, rows, "measured"))
+        labels = [f"{one.workload.label}\n{one.workload.dtype}".replace(" ", "\n") for one in found]
+        name = f"cpu-sweeps-{found[0].workload.extents[0]}"
+        title = f"Single sweeps, {title}"
+        plots.append(ratio_plot(name, title, "stencil", found, labels, COLUMNS.baselines))
+    samples = [one.as_dict() for one in made]
+    return Section("sweeps", "Single sweeps", TEXT, tuple(tables), tuple(plots), samples)

@@ -1,0 +1,529 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`twofour bench cpu` on tiny domains: results, ratios, what is wrong or missing, the report."""
+
+import importlib.util
+import json
+import os
+import runpy
+import shutil
+import threading
+import time
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import pytest
+
+from twofour.bench import plots
+from twofour.bench.cpu import c_library, calls, evaluation, llvm_loops, machine, peers, sweeps
+from twofour.bench.cpu.arrays import Arrays
+from twofour.bench.cpu.c_library import COPY, COPY_STREAM, GCC, PEAK, Ceilings, gcc_sweeps
+from twofour.bench.cpu.comparison import Comparison, checked, compare
+from twofour.bench.cpu.contest import ContestantFailed, Samples, compete
+from twofour.bench.cpu.evaluation import EXPERIMENTS, evaluate
+from twofour.bench.cpu.experiment import Bench
+from twofour.bench.cpu.llvm_loops import LLVM, llvm_sweeps
+from twofour.bench.cpu.own import CALL, OWN, OwnSweeps
+from twofour.bench.cpu.packages import PACKAGES, Job
+from twofour.bench.cpu.pinning import affinity_restored, pin_pool, usable_cpus
+from twofour.bench.cpu.setting import CpuSetting
+from twofour.bench.cpu.workload import Workload, initial_values, random_stencil
+from twofour.cli.main import main
+from twofour.errors import TwofourError
+from twofour.kernels import Kernel, built_in_kernels
+
+ROOT = Path(__file__).resolve().parents[2]
+DATE = "2026-11-22"
+CPUS = usable_cpus()
+SMALL = CpuSetting((16, 24), (1,), 2, ("heat2d_ftcs",), (1,), ("f64",), 3, 4)
+LOPSIDED = Kernel("k", ((-2, 0), (0, 1), (1, -1), (1, 3)), (0.125, 0.25, 0.5, 0.0625))
+CASES = [
+    Workload("1-D", Kernel("k", ((-1,), (2,)), (0.25, 0.5)), (37,), "f64", 1),
+    Workload("one-sided", Kernel("k", ((1, 1), (2, 3)), (0.25, 0.5)), (9, 17), "f32", 1),
+    Workload("2-D", LOPSIDED, (19, 21), "f64", min(2, len(CPUS))),
+    Workload("3-D", random_stencil("star", 2, "f32", 3), (7, 6, 11), "f32", 1),
+]
+
+needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+
+
+@pytest.fixture(autouse=True)
+def unpinned():
+    with affinity_restored():
+        yield
+
+
+def step(values, workload):
+    """One step of arrays with a halo, by shifted slices in float64."""
+    u = values.astype(np.float64)
+    if workload.boundary == "periodic":
+        pairs = zip(workload.below, workload.above, strict=True)
+        u = np.pad(u[workload.interior.slices], list(pairs), mode="wrap")
+    result = u.copy()
+    total = 0.0
+    for offset, weight in zip(workload.kernel.offsets, workload.kernel.weights, strict=True):
+        shifted = (
+            slice(lo + o, lo + o + n)
+            for lo, o, n in zip(workload.below, offset, workload.extents, strict=True)
+        )
+        total = total + weight * u[tuple(shifted)]
+    result[workload.interior.slices] = total
+    return result
+
+
+def check_steps(contestant, workload, arrays, steps):
+    expected = arrays.initial
+    for _ in range(steps):
+        expected = step(expected, workload)
+    inside = workload.interior.slices
+    arrays.reset()
+    result = contestant.result()[inside]
+    assert not np.array_equal(result, arrays.initial[inside])
+    np.testing.assert_allclose(result, expected[inside], rtol=0, atol=workload.bound(steps))
+
+
+@pytest.mark.parametrize("workload", CASES, ids=lambda w: w.label)
+def test_single_sweeps_are_the_stencil(workload):
+    arrays = Arrays(workload)
+    check_steps(OwnSweeps(workload, arrays, CPUS).native(1), workload, arrays, 1)
+    check_steps(llvm_sweeps(workload, arrays, CPUS), workload, arrays, 1)
+
+
+@needs_gcc
+@pytest.mark.parametrize("workload", CASES, ids=lambda w: w.label)
+def test_sweeps_by_gcc_are_the_stencil(workload):
+    arrays = Arrays(workload)
+    check_steps(gcc_sweeps(workload, arrays, CPUS, 1), workload, arrays, 1)
+
+
+@pytest.mark.parametrize("boundary", ["fixed", "periodic"])
+@pytest.mark.parametrize("steps", [3, 17])
+def test_many_steps_are_single_ones(boundary, steps):
+    # 17 steps take tiles of several depths, some of them an odd number of times.
+    workload = Workload("", LOPSIDED, (19, 21), "f64", min(2, len(CPUS)), boundary)
+    arrays = Arrays(workload)
+    own = OwnSweeps(workload, arrays, CPUS)
+    check_steps(own.native(steps), workload, arrays, steps)
+    check_steps(own.calls(steps), workload, arrays, steps)
+    if shutil.which("gcc"):
+        check_steps(gcc_sweeps(workload, arrays, CPUS, steps), workload, arrays, steps)
+
+
+def test_repeated_sweeps_end_in_the_array_they_say():
+    workload = Workload("", random_stencil("box", 1, "f64"), (20, 20), "f64", 1)
+    arrays = Arrays(workload)
+    for one in (OwnSweeps(workload, arrays, CPUS).native(1), llvm_sweeps(workload, arrays, CPUS)):
+        arrays.reset()
+        twice = one.run(2)
+        expected = step(step(arrays.initial, workload), workload)
+        np.testing.assert_allclose(twice, expected, rtol=0, atol=workload.bound(2))
+
+
+@pytest.mark.parametrize("threads", range(1, min(2, len(CPUS)) + 1))
+@pytest.mark.parametrize("name", PACKAGES)
+def test_packages_make_the_same_steps(name, threads, tmp_path):
+    # In processes of their own: Devito's code switches subnormals off wherever it is loaded.
+    needed = PACKAGES[name][1]
+    if needed is not None and importlib.util.find_spec(needed) is None:
+        pytest.skip(f"needs {needed}")
+    if name == GCC and shutil.which("gcc") is None:
+        pytest.skip("needs gcc")
+    workload = Workload("", random_stencil("box", 1, "f64"), (14, 18), "f64", threads)
+    job = Job(workload.kernel, initial_values((16, 20), "f64"), 5, threads)
+    expected = job.values
+    for _ in range(5):
+        expected = step(expected, workload)
+    peers.write_job(str(tmp_path), job, CPUS[:threads])
+    peer = peers.Peer(name, str(tmp_path), job)
+    try:
+        np.testing.assert_allclose(peer.result(), expected, rtol=0, atol=workload.bound(5))
+    finally:
+        peer.close()
+
+
+@pytest.mark.parametrize("averages", [True, False])
+def test_samples_of_other_operators_begin_afresh(averages):
+    # Values would shrink into subnormals, which are slow, or grow.
+    kernel = random_stencil("box", 1, "f64") if averages else LOPSIDED
+    arrays = Arrays(Workload("", kernel, (8, 8), "f64", 1))
+    seen = []
+    one = arrays.sweeper("x", lambda n: seen.append(arrays.both[0].max()), lambda: None)
+    arrays.both[0][...] = 0.0
+    one.sample(1)
+    assert (seen[0] > 0) != averages
+
+
+def test_random_weights_keep_values_in_their_range():
+    for dtype in ("f64", "f32"):
+        kernel = random_stencil("star", 2, dtype)
+        assert len(kernel.offsets) == 9 and len(set(kernel.weights)) == 9
+        assert Workload("", kernel, (8, 8), dtype, 1).averages
+    assert random_stencil("box", 3, "f64") == random_stencil("box", 3, "f64")
+    assert not Workload("", LOPSIDED, (8, 8), "f64", 1).averages
+
+
+@needs_gcc
+def test_ceilings_copy_and_do_not_vanish():
+    workload = Workload("", random_stencil("box", 1, "f64"), (57, 61), "f64", 1)
+    arrays = Arrays(workload)
+    ceilings = Ceilings()
+    *copies, peak = ceilings.contestants(arrays, "f64", 1, CPUS)
+    whole = arrays.both[0].nbytes // ceilings.vector_bytes * ceilings.vector_bytes // 8
+    for copy in copies:
+        arrays.both[1][...] = -1.0
+        copy.run(1)
+        assert np.array_equal(arrays.both[1].ravel()[:whole], arrays.initial.ravel()[:whole])
+    few, many = (min(peak.sample(n) for _ in range(5)) for n in (10, 100))
+    assert many > 3 * few
+    rate = 10 * ceilings.peak_flops("f64", 1) / few
+    assert 1e8 < rate < 1e12
+
+
+@needs_gcc
+def test_threads_of_openmp_end_and_subnormals_stay():
+    # A contestant whose threads spin on would take a core from the next one.
+    workload = Workload("", random_stencil("box", 1, "f64"), (16, 16), "f64", min(2, len(CPUS)))
+    arrays = Arrays(workload)
+    one = gcc_sweeps(workload, arrays, CPUS, 1)
+    before = set(os.listdir("/proc/self/task"))
+    one.prepare()
+    one.run(1)
+    assert len(set(os.listdir("/proc/self/task")) - before) == workload.threads - 1
+    one.sample(1)
+    deadline = time.monotonic() + 10
+    while set(os.listdir("/proc/self/task")) - before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not set(os.listdir("/proc/self/task")) - before
+    # As bits: comparisons would take a subnormal for zero, too.
+    assert (np.array([2], np.int64).view(float) * 0.5).view(np.int64)[0] == 1
+
+
+@pytest.mark.skipif(len(CPUS) < 2, reason="needs two processors")
+def test_threads_are_on_processors_of_their_own():
+    before = os.sched_getaffinity(0)
+    with affinity_restored():
+        pin_pool(CPUS[:2])
+        pool = [t for t in threading.enumerate() if t.name.startswith("twofour_")]
+        assert os.sched_getaffinity(0) == {CPUS[0]}
+        assert {tuple(os.sched_getaffinity(t.native_id)) for t in pool} == {(CPUS[1],)}
+        # What was resolved before does not shrink to the one processor left.
+        assert SMALL.thread_counts == [1]
+    assert os.sched_getaffinity(0) == before
+    assert all(os.sched_getaffinity(t.native_id) == before for t in pool)
+
+
+class Counted:
+    """A contestant that notes when it is sampled, and fails at some sample."""
+
+    def __init__(self, name, log, seconds=1.0, fails_at=None):
+        self.name, self.steps, self._log = name, 1, log
+        self._seconds, self._fails_at = seconds, fails_at
+
+    def sample(self, sweeps):
+        if self._log.count(self.name) == self._fails_at:
+            raise ContestantFailed("gone")
+        self._log.append(self.name)
+        return self._seconds * sweeps
+
+    def result(self):
+        return np.zeros((2, 2))
+
+
+def test_rounds_are_interleaved_and_rotate():
+    log = []
+    samples, failed = compete([Counted("a", log), Counted("b", log, 1e-4)], 3)
+    assert not failed
+    assert log == [*"aabb", *"ab", *"ba", *"ab"]
+    assert samples["a"] == Samples((1.0, 1.0, 1.0), 1)
+    assert samples["b"].sweeps == 20 and samples["b"].seconds == pytest.approx((1e-4,) * 3)
+
+
+def test_what_fails_on_the_way_is_named_and_not_timed():
+    log = []
+    samples, failed = compete([Counted("a", log), Counted("b", log, fails_at=3)], 3)
+    assert failed == {"b": "gone"} and list(samples) == ["a"]
+    assert len(samples["a"].seconds) == 3
+
+
+def test_figures_follow_from_samples():
+    workload = Workload("", random_stencil("box", 1, "f64"), (10, 10), "f64", 1)
+    one = Comparison(workload, 4, copied_bytes=3200, peak_flops=14400)
+    one.samples = {
+        OWN: Samples((2e-6, 4e-6, 3e-6), 1),
+        GCC: Samples((6e-6, 6e-6, 5e-6), 1),
+        COPY: Samples((1e-6,) * 3, 1),
+        COPY_STREAM: Samples((2e-6,) * 3, 1),
+        PEAK: Samples((6e-6,) * 3, 1),
+    }
+    assert one.picoseconds(OWN) == pytest.approx(3e-6 / 400 * 1e12)
+    assert one.over(GCC) == pytest.approx(2.0)
+    assert one.range_over(GCC) == "1.50 to 3.00"
+    # 6400 bytes in 3 us against 3200 bytes in 2 us; 7200 operations against 14400 in 6 us.
+    assert one.of_copy() == pytest.approx(6400 / 3 / (3200 / 2))
+    assert one.of_copy(COPY) == pytest.approx(6400 / 3 / 3200)
+    assert one.of_peak() == pytest.approx(7200 / 3 / (14400 / 6))
+    assert one.over(LLVM) is None and one.range_over(LLVM) is None
+
+
+@pytest.mark.parametrize("change", [1e-14, np.nan, "shape"])
+def test_wrong_results_are_not_timed(change):
+    class Wrong(Counted):
+        def result(self):
+            return np.zeros((2, 3)) if change == "shape" else np.array([[0.0, 0.0], [0.0, change]])
+
+    workload = Workload("", random_stencil("box", 1, "f64"), (2, 2), "f64", 1)
+    found = Comparison(workload, 1)
+    makers = {"right": lambda: Counted("right", []), "wrong": lambda: Wrong("wrong", [])}
+    right = checked(makers, np.zeros((2, 2)), workload.bound(1), found)
+    assert [one.name for one in right] == ["right"]
+    ((name, reason, wrong),) = [(o.name, o.reason, o.wrong) for o in found.left_out]
+    assert name == "wrong" and reason.startswith("wrong by") and wrong
+
+
+def break_llvm(monkeypatch):
+    right = llvm_loops.loops
+    monkeypatch.setattr(
+        llvm_loops, "loops", lambda workload: right(workload).replace("%v1, %w1", "%v1, %w0")
+    )
+
+
+def test_a_wrong_baseline_is_reported_and_is_an_error(tmp_path, monkeypatch, capsys):
+    break_llvm(monkeypatch)
+    words = ["bench", "cpu", "kernels", "--sizes", "16", "--rounds", "1", "--kernels", "1D5P"]
+    assert main([*words, "--output", str(tmp_path)]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "expected right results of all baselines, got 2 wrong ones: paper_1d5p LLVM" in error
+    found = json.loads((tmp_path / "results.json").read_text())
+    by_name = {section["name"]: section for section in found["sections"]}
+    for sample in by_name["kernels"]["samples"]:
+        assert LLVM not in sample["timed"] and OWN in sample["timed"]
+        assert sample["left_out"][0]["wrong"]
+    (rows,) = (one["rows"] for one in by_name["left_out"]["tables"])
+    assert {row[0] for row in rows} >= {LLVM} and "wrong by" in (tmp_path / "README.md").read_text()
+
+
+@needs_gcc
+def test_a_wrong_c_program_is_noticed(monkeypatch):
+    right = c_library.sweep_source
+    monkeypatch.setattr(
+        c_library, "sweep_source", lambda workload: right(workload).replace("* in[", "- in[", 1)
+    )
+    made = list(sweeps.compare_all(Bench(SMALL, CPUS, None)))
+    assert all(GCC not in one.samples and LLVM in one.samples for one in made)
+    assert all([o.name for o in one.left_out if o.wrong] == [GCC] for one in made)
+
+
+def test_without_gcc_the_rest_is_measured(monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    found = evaluate(["sweeps", "ceilings"], SMALL, DATE, "c")
+    named = {row[0]: row[1] for row in found.report.sections[-1].tables[0].rows}
+    assert named == {
+        GCC: "expected gcc, got no such command",
+        "ceilings by gcc": "expected gcc, got no such command",
+    }
+    (section,) = (one for one in found.report.sections if one.name == "sweeps")
+    row = section.tables[0].rows[0]
+    names = [column.name for column in section.tables[0].columns]
+    assert row[names.index("over gcc")] is None and row[names.index("over LLVM")] > 0
+    assert "gcc" not in found.report.versions and not found.wrong
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setattr(calls, "OTHERS", ["nothing"])
+    monkeypatch.setitem(PACKAGES, "nothing", (None, "no_such_package"))
+    found = evaluate(["calls"], SMALL, DATE, "c")
+    measured, left_out = found.report.sections
+    ((name, reason, *_),) = [r for r in left_out.tables[0].rows if r[0] == "nothing"]
+    assert (name, reason) == ("nothing", "not installed: pip install 'twofour[bench]'")
+    assert [row[1] for row in measured.tables[0].rows] == [OWN]
+
+
+def job_in(folder, steps=3):
+    kernel = random_stencil("box", 1, "f64")
+    job = Job(kernel, initial_values((16, 16), "f64"), steps, 1)
+    peers.write_job(str(folder), job, CPUS[:1])
+    return job
+
+
+def test_packages_run_in_processes_that_stop(tmp_path):
+    pytest.importorskip("scipy")
+    job = job_in(tmp_path)
+    peer = peers.Peer("SciPy", str(tmp_path), job)
+    try:
+        expected = job.values
+        for _ in range(3):
+            expected = step(expected, Workload("", job.kernel, (14, 14), "f64", 1))
+        np.testing.assert_allclose(peer.result(), expected, rtol=0, atol=1e-14)
+        assert 0 < peer.sample(2) < 60
+        status = Path(f"/proc/{peer._process.pid}/stat").read_text().rpartition(")")[2].split()
+        assert status[0] == "T"
+    finally:
+        peer.close()
+
+
+def test_processes_that_fail_say_why(tmp_path, monkeypatch):
+    job = Job(random_stencil("box", 1, "f64"), np.zeros((16, 16)), 1, 1)
+    with pytest.raises(ContestantFailed, match="FileNotFoundError: .*job.json"):
+        peers.Peer(OWN, str(tmp_path), job)
+    job = job_in(tmp_path)
+    with pytest.raises(ContestantFailed, match="no answer within 0.001 s"):
+        peers.Peer(OWN, str(tmp_path), job, patience=0.001)
+    monkeypatch.setattr(peers.sys, "executable", shutil.which("false"))
+    with pytest.raises(ContestantFailed, match="ended with status 1"):
+        peers.Peer(OWN, str(tmp_path), job)
+
+
+def test_the_report_holds_machine_and_samples(tmp_path):
+    pytest.importorskip("matplotlib")
+    words = ["bench", "cpu", "kernels", "--sizes", "16", "--rounds", "3", "--kernels", "Heat-2D"]
+    assert main([*words, "--date", DATE, "--output", str(tmp_path)]) == 0
+    found = json.loads((tmp_path / "results.json").read_text())
+    page = (tmp_path / "README.md").read_text()
+    drawn = " ".join(ElementTree.parse(tmp_path / "cpu-kernels-f64.svg").getroot().itertext())
+    drawn = " ".join(drawn.split())
+    assert found["chip"] == machine.describe_machine()
+    for wanted in (found["chip"], DATE, f"numpy {np.__version__}", "llvmlite"):
+        assert wanted in page and wanted in drawn, wanted
+    assert found["versions"] == machine.all_versions()
+    assert "    twofour bench cpu kernels --sizes 16 --rounds 3 --kernels Heat-2D" in page
+    assert (tmp_path / "cpu-kernels-f64.png").read_bytes().startswith(b"\x89PNG")
+    section = found["sections"][0]
+    _, *tables = section["tables"]
+    names = [column["name"] for column in tables[0]["columns"]]
+    rows = [row for made in tables for row in made["rows"]]
+    assert len(rows) == len(section["samples"]) == 2
+    for row, sample in zip(rows, section["samples"], strict=True):
+        timed = {name: one["seconds"] for name, one in sample["timed"].items()}
+        assert all(len(seconds) == 3 for seconds in timed.values())
+        ratio = median(timed[LLVM]) / median(timed[OWN])
+        assert row[names.index("over LLVM")] == pytest.approx(ratio)
+
+
+@needs_gcc
+def test_every_experiment_has_labelled_figures():
+    found = evaluate([name for name in EXPERIMENTS if name != "calls"], SMALL, DATE, "c")
+    assert [section.name for section in found.report.sections] == [
+        *(name for name in EXPERIMENTS if name != "calls"),
+        "left_out",
+    ]
+    for section in found.report.sections[:-1]:
+        for made in section.tables:
+            assert made.rows
+            for number, column in enumerate(made.columns):
+                figures = [row[number] for row in made.rows if isinstance(row[number], float)]
+                assert column.basis == "measured" or not figures, (made.title, column)
+        for plot in section.plots:
+            assert all(len(v) == len(plot.x) for v in plot.series.values())
+    steps = next(one for one in found.report.sections if one.name == "steps")
+    assert [row[:2] for row in steps.tables[0].rows][:2] == [
+        ("box r=1", "fixed"),
+        ("box r=1", "periodic"),
+    ]
+    assert {CALL, OWN, GCC, COPY, PEAK} <= set(steps.samples[0]["timed"])
+    assert found.report.sections[-1].tables == () and not found.wrong
+
+
+def test_all_kernels_are_compared():
+    setting = CpuSetting((16,), (1,))
+    assert EXPERIMENTS["kernels"].count(setting) == 2 * len(built_in_kernels()) == 158
+    extents = {len(one.extents): one.extents for one in EXPERIMENTS["kernels"].workloads(setting)}
+    assert extents == {1: (256,), 2: (16, 16), 3: (6, 6, 6)}
+
+
+def test_an_interrupted_run_reports_what_it_has(tmp_path, monkeypatch, capsys):
+    every = sweeps.compare_all
+
+    def interrupted(bench):
+        yield next(every(bench))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(evaluation.sweeps, "compare_all", interrupted)
+    words = ["bench", "cpu", "sweeps", "--sizes", "16", "--rounds", "1", "--output", str(tmp_path)]
+    assert main(words) == 130
+    found = json.loads((tmp_path / "results.json").read_text())
+    assert len(found["sections"][0]["samples"]) == 1
+    assert "**Interrupted: not all comparisons were made.**" in (tmp_path / "README.md").read_text()
+
+
+def test_captions_stand_below_plots():
+    pytest.importorskip("matplotlib")
+    plot = plots.Plot("p", "T", "bars", "x", "y", "", "measured", ("a",), {"s": (1.0,)})
+    plain, described = plots.draw(plot), plots.draw(plot, "Chip: one of many.")
+    assert b"Chip: one of many." in described["svg"] and b"Chip" not in plain["svg"]
+
+
+def test_threads_belong_to_sizes():
+    several = min(2, len(CPUS))
+    assert CpuSetting().pairs == [(512, 1), (4096, several)]
+    assert CpuSetting((64, 128, 256)).pairs == [(64, 1), (128, several), (256, several)]
+    assert CpuSetting((64, 128), (1,)).pairs == [(64, 1), (128, 1)]
+    with pytest.raises(TwofourError, match="a number of threads for each of 1 sizes, got 2"):
+        CpuSetting((64,), (1, 1))
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        (["cpu", "swep"], "unknown experiment 'swep' of cpu; did you mean 'sweeps'?"),
+        (["cpu", "--sizes", "4"], "expected sizes of at least 16, got [4]"),
+        (["cpu", "--sizes", "4,x"], "expected numbers with commas between, got '4,x'"),
+        (["cpu", "--threads", "4096"], "threads, the processors of this process, got [4096, 4096]"),
+        (["cpu", "--rounds", "0"], "expected at least 1 round, got 0"),
+        (["cpu", "--kernels", "heat"], "unknown kernel 'heat'"),
+        (["cpu", "--report", "x"], "without --prepare, --measure and --report, got 'cpu'"),
+        (["table2", "--rounds", "3"], "expected the experiment cpu with --rounds"),
+        (["table2", "cpu"], "unknown experiment 'cpu'"),
+    ],
+)
+def test_bad_options_are_one_line(words, message, capsys):
+    assert main(["bench", *words]) == 1
+    captured = capsys.readouterr()
+    assert message in captured.err and captured.err.count("\n") == 1 and captured.out == ""
+
+
+def test_the_help_names_every_experiment(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["bench", "--help"])
+    named = " ".join(capsys.readouterr().out.split())
+    assert all(f" {name}" in named for name in ("cpu", *EXPERIMENTS))
+
+
+def test_the_tool_brings_the_packages(monkeypatch):
+    tool = runpy.run_path(str(ROOT / "tools" / "bench"), run_name="tool")
+    started = []
+    monkeypatch.setattr("os.execv", lambda program, words: started.append(words))
+    tool["main"](["cpu", "--rounds", "3"])
+    assert started[0][1:] == ["bench,plot", "twofour", "bench", "cpu", "--rounds", "3"]
+
+
+def test_the_machine_is_named(tmp_path, monkeypatch):
+    info = tmp_path / "cpuinfo"
+    info.write_text("model name\t: Fast One\ncpu family\t: 7\nmodel\t\t: 9\n\nmodel\t: 10\n")
+    for number, values in enumerate(
+        [("Data", "1", "48K"), ("Instruction", "1", "32K"), ("Unified", "3", "32768K")]
+    ):
+        folder = tmp_path / f"index{number}"
+        folder.mkdir()
+        for name, value in zip(("type", "level", "size"), values, strict=True):
+            (folder / name).write_text(value + "\n")
+    monkeypatch.setattr(machine, "CPU_INFO", str(info))
+    monkeypatch.setattr(machine, "CACHE_FOLDERS", str(tmp_path / "index*"))
+    text = machine.describe_machine()
+    assert text.startswith("Fast One (cpu family 7, model 9); ")
+    assert "; L1d 48 KiB, L3 32 MiB; " in text and "vector registers" in text
+
+
+def test_comparisons_leave_out_what_cannot_be_made():
+    def missing():
+        raise TwofourError("expected a compiler, got none")
+
+    workload = Workload("", random_stencil("box", 1, "f64"), (16, 16), "f64", 1)
+    arrays = Arrays(workload)
+    own = [OwnSweeps(workload, arrays, CPUS).native(1)]
+    found = compare(workload, arrays, 1, own, {"x": missing}, 1, None, CPUS)
+    assert list(found.samples) == [OWN]
+    assert [(o.name, o.reason, o.wrong) for o in found.left_out] == [
+        ("x", "expected a compiler, got none", False)
+    ]
