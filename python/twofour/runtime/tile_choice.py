@@ -31,7 +31,7 @@ SHARE = 0.8
 # Nominal rates of one core, in cycles, of processors with 32-byte vectors (Zen 3): they weigh
 # memory against arithmetic, no more.
 MULTIPLY_ADDS = 64  # bytes of multiply-adds a cycle
-NEAR, SHARED_CACHE, MEMORY = 24, 10, 3.5  # bytes a cycle from L2, L3 and memory
+NEAR, SHARED_CACHE, MEMORY = 32, 24, 3.5  # bytes a cycle from L2, L3 and memory
 COMMAND = 60  # cycles to start a sweep of a tile
 BARRIER = 2000  # cycles to meet the other threads
 
