@@ -67,6 +67,29 @@ def check_interior(
             )
 
 
+def updated_box(
+    shape: Sequence[int],
+    kernel: LinearKernel,
+    boundary: Sequence[AxisBoundary],
+    interior: Box | None,
+) -> Box | None:
+    """Return what a step updates in an array of `shape`, None where there is nothing.
+
+    That is `interior` where the array holds a halo around it, otherwise all but the rim of `fixed`
+    axes. Raises TwofourError for an interior that does not leave the kernel's reach.
+    """
+    below, above = halo_reach(kernel.reach_lo), halo_reach(kernel.reach_hi)
+    if interior is not None:
+        check_interior(interior, shape, below, above)
+        return interior
+    fixed = [entry.mode == "fixed" for entry in boundary]
+    box = Box((0,) * len(shape), tuple(shape)).grown(
+        [-b * f for b, f in zip(below, fixed, strict=True)],
+        [-a * f for a, f in zip(above, fixed, strict=True)],
+    )
+    return None if box.empty else box
+
+
 class LinearStepper:
     """Advances arrays by single-step sweeps and, where `fused` is given, by fused ones.
 
@@ -158,19 +181,10 @@ class LinearStepper:
 
     def _plan(self, shape: tuple[int, ...]) -> "LinearPlan | None":
         """Return the plan for arrays of `shape`, None where there is nothing to update."""
-        below, above = halo_reach(self.single.reach_lo), halo_reach(self.single.reach_hi)
         array = Box((0,) * self.rank, shape)
-        if self.interior is None:
-            fixed = [entry.mode == "fixed" for entry in self.boundary]
-            interior = array.grown(
-                [-b * f for b, f in zip(below, fixed, strict=True)],
-                [-a * f for a, f in zip(above, fixed, strict=True)],
-            )
-            if interior.empty:
-                return None
-        else:
-            interior = self.interior
-            check_interior(interior, shape, below, above)
+        interior = updated_box(shape, self.single, self.boundary, self.interior)
+        if interior is None:
+            return None
         plan = self._padded_plan(array, interior, self.fused)
         if self.fused is not None and plan.fused is None:
             # Without fusion the halo need not be as deep.

@@ -11,8 +11,8 @@ from twofour.runtime.buffer_pool import BufferPool
 from twofour.runtime.dtypes import ElementType, check_array, storage_view
 from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.native import NativeKernel
-from twofour.runtime.stepping import PROGRESS_INTERVAL, check_interior, check_steps
-from twofour.runtime.sweeps import Box, LinearKernel, around, halo_reach
+from twofour.runtime.stepping import PROGRESS_INTERVAL, check_steps, updated_box
+from twofour.runtime.sweeps import Box, LinearKernel, around
 from twofour.runtime.threads import resolve_threads
 from twofour.runtime.tile_choice import (
     DEPTHS,
@@ -91,19 +91,9 @@ class TiledStepper:
 
     def _plan(self, shape: tuple[int, ...]) -> "_Plan | None":
         """What is prepared for arrays of a shape, None where there is nothing to update."""
-        below, above = halo_reach(self.single.reach_lo), halo_reach(self.single.reach_hi)
-        array = Box((0,) * self.rank, shape)
-        if self.interior is None:
-            fixed = [entry.mode == "fixed" for entry in self.boundary]
-            interior = array.grown(
-                [-b * f for b, f in zip(below, fixed, strict=True)],
-                [-a * f for a, f in zip(above, fixed, strict=True)],
-            )
-            if interior.empty:
-                return None
-        else:
-            interior = self.interior
-            check_interior(interior, shape, below, above)
+        interior = updated_box(shape, self.single, self.boundary, self.interior)
+        if interior is None:
+            return None
         refresh = HaloRefresh(shape, (interior.lower, interior.upper), self.boundary, self.element)
         geometry = Geometry(interior, self.single.reach_lo, self.single.reach_hi, self.boundary)
         return _Plan(self, geometry, shape, self.interior and refresh)
