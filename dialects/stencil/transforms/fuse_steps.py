@@ -13,6 +13,7 @@ the steps: the bounds of its store are smaller by (steps - 1) times the reach. T
 the boundary take single steps, so that the whole equals single steps everywhere.
 """
 
+import math
 import operator
 from collections import defaultdict
 from collections.abc import Sequence
@@ -84,15 +85,18 @@ def convolve(
     offsets: Sequence[Offset], weights: Sequence[float], steps: int
 ) -> dict[Offset, Fraction]:
     """The weights of `steps` steps in one, exactly; offsets whose weights cancel are dropped."""
-    single = {o: Fraction(w) for o, w in zip(offsets, weights, strict=True)}
+    exact = [Fraction(weight) for weight in weights]
+    # Whole numbers over a common denominator: fractions would be reduced after every addition.
+    scale = math.lcm(*(weight.denominator for weight in exact))
+    single = {o: int(weight * scale) for o, weight in zip(offsets, exact, strict=True)}
     total = single
     for _ in range(steps - 1):
-        product: dict[Offset, Fraction] = defaultdict(Fraction)
+        product: dict[Offset, int] = defaultdict(int)
         for a, u in total.items():
             for b, v in single.items():
-                product[tuple(x + y for x, y in zip(a, b, strict=True))] += u * v
+                product[tuple(map(operator.add, a, b))] += u * v
         total = product
-    return {offset: weight for offset, weight in total.items() if weight}
+    return {offset: Fraction(n, scale**steps) for offset, n in total.items() if n}
 
 
 def _fused_terms(offsets: Sequence[Offset], steps: int) -> int:
