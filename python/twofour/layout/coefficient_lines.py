@@ -13,8 +13,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import networkx
-
 from twofour.errors import TwofourError
 
 # Every weight of a line, and every zero between two, costs an outer product.
@@ -115,6 +113,9 @@ def minimal_cover(terms: Terms, first: Offset, second: Offset) -> list[Line]:
     vertex cover. Of the minimal covers it is the one with the most lines in the direction `first`,
     and a weight on two of its lines belongs to the one in that direction.
     """
+    # Imported late: it takes a tenth of a second, and most compilations need no cover.
+    import networkx
+
     graph = networkx.Graph()
     for point in terms:
         graph.add_edge((0, _foot(point, first)), (1, _foot(point, second)))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from itertools import combinations
 
-import networkx as nx
 import numpy as np
 
 from twofour.layout.fragments import Fragment
@@ -69,9 +68,12 @@ def _matched(groups: list, free: np.ndarray) -> list[tuple]:
         (i, j): _best_reading(groups[i], groups[j], free)
         for i, j in combinations(range(len(groups)), 2)
     }
-    graph = nx.Graph()
+    # Imported late, as in blossom.py.
+    import networkx
+
+    graph = networkx.Graph()
     graph.add_weighted_edges_from((i, j, 1 + count) for (i, j), (count, _) in readings.items())
-    matching = nx.max_weight_matching(graph, maxcardinality=True)
+    matching = networkx.max_weight_matching(graph, maxcardinality=True)
     return [readings[edge][1] for edge in sorted(tuple(sorted(edge)) for edge in matching)]
 
 
