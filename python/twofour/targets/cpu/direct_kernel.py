@@ -115,6 +115,8 @@ def build_direct_kernel(
     with ir.InsertionPoint(function.entry_block):
         code = ElementCode(element, unit.bytes)
         chosen = tile or kernel.tile(unit)
+        if kernel.rank == 1:
+            chosen = RegisterTile(1, chosen.vectors)
         rows_of = rows_of or kernel.rows
         _Emitter(kernel, code, chosen, function.entry_block, nontemporal, rows_of).emit()
         func.ReturnOp([])
@@ -151,49 +153,82 @@ class _Emitter:
         self.constants = EntryConstants(entry)
 
     def emit(self) -> None:
-        self._loops(0, 1, [])
+        self._loops(0, [])
 
-    def _loops(self, axis: int, rows: int, bases: list[ir.Value]) -> None:
-        begin, end = self.begin, self.end
-        if axis > 0:
-            begin = self.constants.index(0)
-            end = memref.dim(self.output, self.constants.index(axis))
-        rank = self.kernel.rank
-        if axis == rank - 1:
-            self._row(self.rows_of(rows), bases, begin, end)
+    def _loops(self, axis: int, bases: list[ir.Value]) -> None:
+        """The loops over rows, from an axis on."""
+        begin, end = self._extent(axis)
+        innermost = self.kernel.rank - 1
+        if axis == innermost:
+            self._row(bases, *self._blocks(1, bases, begin, end), end)
             return
-        steps = [self.tile.rows, 1] if axis == rank - 2 else [1]
-        for step in dict.fromkeys(steps):
-            begin = strided_loop(
-                self.constants,
-                begin,
-                end,
-                step,
-                lambda base, step=step: self._loops(axis + 1, step, [*bases, base]),
-            )
+        several = axis == innermost - 1 and self.tile.rows > 1
+        for base in scf.for_(begin, end, self.constants.index(self.tile.rows if several else 1)):
+            if several:
+                self._some_rows(bases, base, end)
+            else:
+                self._loops(axis + 1, [*bases, base])
+            scf.yield_([])
 
-    def _row(self, rows: Rows, bases: list[ir.Value], begin: ir.Value, end: ir.Value) -> None:
-        """The loops along rows: several vectors at once, single ones, and what is left."""
-        lanes = self.code.lanes
-        # Rows that are left alone are few: short code is enough for them.
-        most = self.tile.vectors if len(rows.outputs) == self.tile.rows else 1
-        widths = [_Width(most, lanes)]
-        if not self.code.is_maskable:
-            widths += [_Width(1, lanes)] * (most > 1) + [_Width(1, 1)]
+    def _extent(self, axis: int) -> tuple[ir.Value, ir.Value]:
+        """The outputs along an axis."""
+        if axis == 0:
+            return self.begin, self.end
+        return self.constants.index(0), memref.dim(self.output, self.constants.index(axis))
+
+    def _some_rows(self, bases: list[ir.Value], first: ir.Value, end: ir.Value) -> None:
+        """The rows of a block, or those that are left: blocks first, then row by row."""
+        rows = self.tile.rows
+        after = arith.addi(first, self.constants.index(rows))
+        whole = arith.cmpi(arith.CmpIPredicate.sle, after, end)
+        start, stop = self._extent(self.kernel.rank - 1)
+        begin, done = self._blocks(rows, [*bases, first], start, stop, whole)
+        for row in scf.for_(first, arith.minsi(after, end), self.constants.index(1)):
+            self._row([*bases, row], begin, done, stop)
+            scf.yield_([])
+
+    def _blocks(
+        self,
+        count: int,
+        bases: list[ir.Value],
+        begin: ir.Value,
+        end: ir.Value,
+        wanted: ir.Value | None = None,
+    ) -> tuple[ir.Value, ir.Value]:
+        """As many blocks along rows as fit between two points; returns where they begin and end.
+
+        There are none unless they are `wanted`.
+        """
         if self.nontemporal:
-            aligned = self._aligned_from(bases, begin, end)
-            self._masked(rows, bases, begin, aligned)
-            begin = aligned
-        for width in widths:
-            begin = strided_loop(
-                self.constants,
-                begin,
-                end,
-                width.vectors * width.lanes,
-                lambda base, width=width: self._emit_block(rows, [*bases, base], width),
-            )
+            begin = self._aligned_from(bases, begin, end)
+        if wanted is not None:
+            end = arith.select(wanted, end, begin)
+        width = _Width(self.tile.vectors, self.code.lanes)
+        return begin, self._along(self.rows_of(count), bases, begin, end, width)
+
+    def _row(self, bases: list[ir.Value], begin: ir.Value, done: ir.Value, end: ir.Value) -> None:
+        """What blocks between two points leave of a row: single vectors, and its ends."""
+        row, lanes = self.rows_of(1), self.code.lanes
+        if self.nontemporal:
+            self._masked(row, bases, self._extent(self.kernel.rank - 1)[0], begin)
+        if self.tile.rows * self.tile.vectors > 1:
+            done = self._along(row, bases, done, end, _Width(1, lanes))
         if self.code.is_maskable:
-            self._masked(rows, bases, begin, end)
+            self._masked(row, bases, done, end)
+        else:
+            self._along(row, bases, done, end, _Width(1, 1))
+
+    def _along(
+        self, rows: Rows, bases: list[ir.Value], begin: ir.Value, end: ir.Value, width: _Width
+    ) -> ir.Value:
+        """Blocks of some width one after the other; returns where they end."""
+        return strided_loop(
+            self.constants,
+            begin,
+            end,
+            width.vectors * width.lanes,
+            lambda base: self._emit_block(rows, [*bases, base], width),
+        )
 
     def _aligned_from(self, bases: list[ir.Value], begin: ir.Value, end: ir.Value) -> ir.Value:
         """The first point from `begin` on, or the end, at which a vector of outputs is aligned."""
@@ -210,7 +245,7 @@ class _Emitter:
         return arith.minsi(arith.addi(begin, skipped), end)
 
     def _masked(self, rows: Rows, bases: list[ir.Value], begin: ir.Value, end: ir.Value) -> None:
-        """The last points of a row, vector by vector under a mask."""
+        """The points between two of some rows, vector by vector under a mask."""
         lanes = self.code.lanes
         kind = ir.VectorType.get([lanes], ir.IntegerType.get_signless(1))
         for base in scf.for_(begin, end, self.constants.index(lanes)):

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""CPU kernels of every register tile, for any number of rows and columns, at any address."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import kernel_cases as cases
+from twofour.compiler import compile_cpu
+from twofour.options import CompileOptions
+from twofour.targets.cpu import direct_kernel
+from twofour.targets.cpu.executable import CpuExecutable
+from twofour.targets.cpu.register_tile import RegisterTile
+
+LINE = 64  # bytes
+PITCH = 128  # elements from row to row
+
+
+def aligned(shape, dtype):
+    """Zeros that begin at a cache line."""
+    size = int(np.prod(shape))
+    space = np.zeros(size + LINE, dtype)
+    skip = -space.ctypes.data % LINE // space.itemsize
+    return space[skip : skip + size].reshape(shape)
+
+
+def explicit_sum(kernel, u, reach, shape):
+    total = np.zeros(shape)
+    for offset, weight in zip(kernel.offsets, kernel.weights, strict=True):
+        part = tuple(
+            slice(lo + o, lo + o + n) for lo, o, n in zip(reach, offset, shape, strict=True)
+        )
+        total += weight * u[part].astype(np.float64)
+    return total
+
+
+@pytest.mark.parametrize("tile", [(1, 1), (1, 4), (2, 1), (2, 2), (4, 1)])
+@pytest.mark.parametrize(
+    ("name", "dtype"), [("heat2d_ftcs", "f64"), ("heat2d_ftcs", "f32"), ("heat3d_ftcs", "f64")]
+)
+def test_every_extent_and_alignment(monkeypatch, name, dtype, tile):
+    monkeypatch.setattr(direct_kernel, "choose_tile", lambda *arguments: RegisterTile(*tile))
+    kernel = cases.KERNELS[name]
+    program = CpuExecutable(compile_cpu(kernel, CompileOptions(dtype=dtype)))
+    single = program.compiled.single
+    linear = program._linear_kernel(single)
+    natives = linear.native, program._nontemporal_kernel(single)
+    generator = np.random.default_rng(5)
+    numbers = {"f32": np.float32, "f64": np.float64}[dtype]
+    for rows, columns, skip in itertools.product((1, 2, 3, 5, 8), (1, 4, 9, 23, 71), (0, 1, 3, 6)):
+        shape = (rows, *(2,) * (kernel.rank - 2), columns)
+        reach = zip(shape, linear.reach_lo, linear.reach_hi, strict=True)
+        u = generator.random([n + lo + hi for n, lo, hi in reach]).astype(numbers)
+        expected = explicit_sum(kernel, u, linear.reach_lo, shape)
+        results = []
+        for native in natives:
+            space = aligned((*shape[:-1], PITCH), numbers)
+            out = space[..., skip : skip + columns]
+            native.bind([u], [out]).run(0, rows)
+            np.testing.assert_allclose(out, expected, rtol=8 * np.finfo(numbers).eps)
+            results.append(out.copy())
+            out[...] = 0
+            assert not space.any()
+        assert np.array_equal(*results)
