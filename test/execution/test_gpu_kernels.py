@@ -34,7 +34,7 @@ SAMPLE = {
     "advect2d_ctu",
     "heat3d_ftcs",
     "curlcurl_diag3d",
-    "yask_3plane_r3",
+    "laplacian3d_o6",
 }
 
 

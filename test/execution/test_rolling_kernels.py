@@ -39,6 +39,16 @@ LEVELS = [
     ("paper_star2d13p", "f16", 2, (50, 550)),
     ("paper_box2d49p", "f64", 2, (33, 140)),
 ]
+BOUNDARIES = ("periodic", "fixed", "reflect")
+
+
+def turns():
+    """Every case of levels with every boundary; one boundary, in turn, for every change."""
+    for number, (name, dtype, steps, shape) in enumerate(LEVELS):
+        for turn, boundary in enumerate(BOUNDARIES):
+            marks = () if turn == number % len(BOUNDARIES) else (pytest.mark.full,)
+            label = f"{name}-{dtype}-{steps}-{boundary}"
+            yield pytest.param(name, dtype, steps, shape, boundary, id=label, marks=marks)
 
 
 def compiled(name, dtype, chip="sm_90", steps=1, levels=False):
@@ -85,16 +95,15 @@ def test_every_boundary(boundary):
     cases.assert_same_bits(got, stepper.advance(cases.stored(u, "f32"), 3))
 
 
-@pytest.mark.parametrize("name, dtype, steps, shape", LEVELS)
-def test_levels_give_the_bits_of_single_steps(name, dtype, steps, shape):
+@pytest.mark.parametrize("name, dtype, steps, shape, boundary", list(turns()))
+def test_levels_give_the_bits_of_single_steps(name, dtype, steps, shape, boundary):
     kernel, bundle = cases.KERNELS[name], compiled(name, dtype, steps=steps, levels=True)
     u = cases.stored(cases.random_values(3, shape, dtype) / 64, dtype)
-    for boundary in ("periodic", "fixed", "reflect"):
-        boundary = (boundary,) * kernel.rank
-        got = from_bundle(bundle, "sim:sm_90")(u, steps + 1, boundary=boundary)
-        # Rims are advanced by plain threads, in the same order.
-        stepper = cases.stepper(kernel, dtype, "direct", boundary)
-        cases.assert_same_bits(got, stepper.advance(u, steps + 1))
+    boundary = (boundary,) * kernel.rank
+    got = from_bundle(bundle, "sim:sm_90")(u, steps + 1, boundary=boundary)
+    # Rims are advanced by plain threads, in the same order.
+    stepper = cases.stepper(kernel, dtype, "direct", boundary)
+    cases.assert_same_bits(got, stepper.advance(u, steps + 1))
 
 
 @pytest.mark.parametrize(
