@@ -10,6 +10,7 @@ from twofour.targets.cpu.register_tile import MAX_MULTIPLY_ADDS, choose_tile
 from twofour.targets.cpu.vector_unit import vector_unit
 
 MACHINES = ("avx512", "avx2", "sse", "neon")
+UNIT = vector_unit("avx2")
 
 
 def box(radius: int, rank: int = 2):
@@ -32,9 +33,22 @@ def test_tiles_fit(name, machine):
     assert kernel.rank > 1 or rows == 1
 
 
-def test_sums_that_wait_for_memory_take_one_row():
-    star = [(-1, 0), (0, -1), (0, 0), (0, 1), (1, 0)], [1.0, 2.0, 3.0, 4.0, 5.0]
-    assert tile_of(star, "avx2")[0] == tile_of(star, "avx512")[0] == 1
+def star(radius: int, rank: int):
+    points = [(0,) * rank] + [
+        tuple(sign * n if a == axis else 0 for a in range(rank))
+        for axis in range(rank)
+        for n in range(1, radius + 1)
+        for sign in (-1, 1)
+    ]
+    return points, [1.0] * len(points)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_tiles_that_are_stored_past_the_caches_are_small(machine):
+    for terms in (star(1, 2), star(3, 2), box(1)):
+        tile = choose_tile([terms], vector_unit(machine), past_caches=True)
+        larger = choose_tile([terms], vector_unit(machine))
+        assert 2 <= tile.rows * tile.vectors <= 4 <= larger.rows * larger.vectors
 
 
 @pytest.mark.parametrize("radius", [2, 3])
@@ -47,20 +61,26 @@ def test_long_sums_have_chains_enough(radius):
 def test_weights_that_stay_leave_room_for_fewer_sums():
     # Nine weights and sixteen registers, or thirty-two.
     rows, vectors = tile_of(box(1), "avx2")
-    assert rows == 2 and rows * vectors + vectors + 9 <= 16
-    assert tile_of(box(1), "avx512")[1] >= vectors
+    assert rows > 1 and rows * vectors + vectors + 9 <= 16
+    more = tile_of(box(1), "avx512")
+    assert more[0] * more[1] > rows * vectors
 
 
-def test_rows_that_share_no_loads_are_streams():
-    """A star of three axes reads other rows for every row that it writes; a box shares most."""
-    star = [(0, 0, 0)] + [
-        tuple(sign * n if a == axis else 0 for a in range(3))
-        for axis in range(3)
-        for n in range(1, 5)
-        for sign in (-1, 1)
-    ]
-    assert tile_of((star, [1.0] * len(star)), "avx2") == (1, 4)
-    assert tile_of(box(1, 3), "avx2") == (2, 4)
+def test_rows_are_summed_up_together_where_they_share_inputs():
+    """Two rows of a star of three axes read 8 rows for 10; those of other shapes share a third."""
+    for machine in MACHINES:
+        assert tile_of(star(1, 3), machine)[0] == tile_of(star(4, 3), machine)[0] == 1
+        for terms in (star(1, 2), star(3, 2), box(1), box(1, 3)):
+            assert tile_of(terms, machine)[0] > 1
+        along = [(0, n) for n in range(8)], [1.0] * 8
+        assert tile_of(along, machine)[0] == 1
+
+
+def test_inputs_share_no_rows():
+    """The same row of two inputs is two rows."""
+    terms = star(1, 2)
+    several = choose_tile([terms, ([(0, 0)], [1.0])] + [([(0, n)], [1.0]) for n in range(9)], UNIT)
+    assert several.rows == 1 < choose_tile([terms], UNIT).rows
 
 
 def test_inputs_count_together():

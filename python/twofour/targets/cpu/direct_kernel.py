@@ -89,9 +89,10 @@ class DirectKernel:
         ]
         return Rows([tuple(row) for row in operators[0].output_offsets.tolist()], steps)
 
-    def tile(self, unit: VectorUnit) -> RegisterTile:
+    def tile(self, unit: VectorUnit, past_caches: bool = False) -> RegisterTile:
         """The block that is fastest on a vector unit."""
-        return choose_tile([(terms.offsets, terms.weights) for terms in self.inputs], unit)
+        inputs = [(terms.offsets, terms.weights) for terms in self.inputs]
+        return choose_tile(inputs, unit, past_caches)
 
 
 def build_direct_kernel(
@@ -114,7 +115,7 @@ def build_direct_kernel(
     function = kernel_function(kernel.name, views, inputs)
     with ir.InsertionPoint(function.entry_block):
         code = ElementCode(element, unit.bytes)
-        chosen = tile or kernel.tile(unit)
+        chosen = tile or kernel.tile(unit, nontemporal)
         if kernel.rank == 1:
             chosen = RegisterTile(1, chosen.vectors)
         rows_of = rows_of or kernel.rows
@@ -160,15 +161,15 @@ class _Emitter:
         begin, end = self._extent(axis)
         innermost = self.kernel.rank - 1
         if axis == innermost:
-            self._row(bases, *self._blocks(1, bases, begin, end), end)
-            return
-        several = axis == innermost - 1 and self.tile.rows > 1
-        for base in scf.for_(begin, end, self.constants.index(self.tile.rows if several else 1)):
-            if several:
-                self._some_rows(bases, base, end)
-            else:
+            aligned, done = self._blocks_of(bases, begin, end)
+            self._along(self.rows_of(1), bases, aligned, done, self._block)
+            self._rest(bases, begin, aligned, done, end)
+        elif axis == innermost - 1:
+            self._plane(bases, begin, end)
+        else:
+            for base in scf.for_(begin, end, self.constants.index(1)):
                 self._loops(axis + 1, [*bases, base])
-            scf.yield_([])
+                scf.yield_([])
 
     def _extent(self, axis: int) -> tuple[ir.Value, ir.Value]:
         """The outputs along an axis."""
@@ -176,47 +177,63 @@ class _Emitter:
             return self.begin, self.end
         return self.constants.index(0), memref.dim(self.output, self.constants.index(axis))
 
-    def _some_rows(self, bases: list[ir.Value], first: ir.Value, end: ir.Value) -> None:
-        """The rows of a block, or those that are left: blocks first, then row by row."""
-        rows = self.tile.rows
-        after = arith.addi(first, self.constants.index(rows))
-        whole = arith.cmpi(arith.CmpIPredicate.sle, after, end)
+    def _plane(self, bases: list[ir.Value], first: ir.Value, last: ir.Value) -> None:
+        """All blocks of some rows, then what they leave of each row.
+
+        What is left has a loop over rows of its own: loops that are not entered would cost a short
+        row as much as a block.
+        """
         start, stop = self._extent(self.kernel.rank - 1)
-        begin, done = self._blocks(rows, [*bases, first], start, stop, whole)
-        for row in scf.for_(first, arith.minsi(after, end), self.constants.index(1)):
-            self._row([*bases, row], begin, done, stop)
+        aligned, done = self._blocks_of([*bases, first], start, stop)
+        rows = self.rows_of(self.tile.rows)
+        whole = strided_loop(
+            self.constants,
+            first,
+            last,
+            self.tile.rows,
+            lambda row: self._along(rows, [*bases, row], aligned, done, self._block),
+        )
+        left = arith.cmpi(arith.CmpIPredicate.ne, done, stop)
+        if self.nontemporal:
+            left = arith.ori(left, arith.cmpi(arith.CmpIPredicate.ne, start, aligned))
+        for row in scf.for_(arith.select(left, first, whole), last, self.constants.index(1)):
+            has_blocks = arith.cmpi(arith.CmpIPredicate.slt, row, whole)
+            begin = arith.select(has_blocks, done, aligned)
+            self._rest([*bases, row], start, aligned, begin, stop)
             scf.yield_([])
 
-    def _blocks(
-        self,
-        count: int,
-        bases: list[ir.Value],
-        begin: ir.Value,
-        end: ir.Value,
-        wanted: ir.Value | None = None,
-    ) -> tuple[ir.Value, ir.Value]:
-        """As many blocks along rows as fit between two points; returns where they begin and end.
+    @property
+    def _block(self) -> _Width:
+        return _Width(self.tile.vectors, self.code.lanes)
 
-        There are none unless they are `wanted`.
-        """
+    def _blocks_of(
+        self, bases: list[ir.Value], begin: ir.Value, end: ir.Value
+    ) -> tuple[ir.Value, ir.Value]:
+        """Where the blocks of a row begin and end: the first aligned vector, if that matters."""
         if self.nontemporal:
             begin = self._aligned_from(bases, begin, end)
-        if wanted is not None:
-            end = arith.select(wanted, end, begin)
-        width = _Width(self.tile.vectors, self.code.lanes)
-        return begin, self._along(self.rows_of(count), bases, begin, end, width)
+        size = self.constants.index(self.tile.vectors * self.code.lanes)
+        # Signed: LLVM rewrites unsigned remainders in every address, and compiles thrice as long.
+        return begin, arith.subi(end, arith.remsi(arith.subi(end, begin), size))
 
-    def _row(self, bases: list[ir.Value], begin: ir.Value, done: ir.Value, end: ir.Value) -> None:
-        """What blocks between two points leave of a row: single vectors, and its ends."""
+    def _rest(
+        self,
+        bases: list[ir.Value],
+        start: ir.Value,
+        aligned: ir.Value,
+        begin: ir.Value,
+        end: ir.Value,
+    ) -> None:
+        """What blocks leave of a row: its first points, single vectors, and its last points."""
         row, lanes = self.rows_of(1), self.code.lanes
         if self.nontemporal:
-            self._masked(row, bases, self._extent(self.kernel.rank - 1)[0], begin)
+            self._masked(row, bases, start, aligned)
         if self.tile.rows * self.tile.vectors > 1:
-            done = self._along(row, bases, done, end, _Width(1, lanes))
+            begin = self._along(row, bases, begin, end, _Width(1, lanes))
         if self.code.is_maskable:
-            self._masked(row, bases, done, end)
+            self._masked(row, bases, begin, end)
         else:
-            self._along(row, bases, done, end, _Width(1, 1))
+            self._along(row, bases, begin, end, _Width(1, 1))
 
     def _along(
         self, rows: Rows, bases: list[ir.Value], begin: ir.Value, end: ir.Value, width: _Width
