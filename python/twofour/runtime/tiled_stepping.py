@@ -11,6 +11,7 @@ from twofour.runtime.buffer_pool import BufferPool
 from twofour.runtime.dtypes import ElementType, check_array, storage_view
 from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.native import NativeKernel
+from twofour.runtime.page_offset import CACHE_LINE, PAGE, page_offset
 from twofour.runtime.stepping import PROGRESS_INTERVAL, check_steps, updated_box
 from twofour.runtime.sweeps import Box, LinearKernel, around
 from twofour.runtime.threads import resolve_threads
@@ -30,9 +31,6 @@ CALL_SECONDS = 0.05
 POINT_SECONDS = 2e-9
 # Points and steps of a call that are worth waking a thread for.
 WAKING_POINTS = 1 << 17
-
-PAGE = 4096
-CACHE_LINE = 64
 
 
 class TiledStepper:
@@ -163,11 +161,11 @@ class _Run:
     def _beside(self, array: np.ndarray) -> np.ndarray:
         """A new array with the cells that no sweep writes.
 
-        Half a page lies between its rows and those of `array`, modulo pages: loads of one do not
-        wait for stores to the other.
+        Its rows lie apart from those of `array`, modulo pages: loads of one do not wait for stores
+        to the other.
         """
         space = self._pool.take(array.nbytes + PAGE)
-        begin = array.ctypes.data // CACHE_LINE * CACHE_LINE + PAGE // 2
+        begin = array.ctypes.data // CACHE_LINE * CACHE_LINE + page_offset(array.strides[:-1])
         skip = (begin - space.ctypes.data) % PAGE
         new = space[skip : skip + array.nbytes].view(array.dtype).reshape(array.shape)
         for box in self._kept:

@@ -9,15 +9,14 @@ from twofour.bench.cpu.contest import Sweeper
 from twofour.bench.cpu.workload import NUMPY, Workload, initial_values
 from twofour.runtime.boundary import HaloRefresh, parse_boundary
 from twofour.runtime.dtypes import element_type
-
-PAGE = 4096
+from twofour.runtime.page_offset import PAGE, page_offset
 
 
 class Arrays:
     """Two C-contiguous arrays with the halo of a workload, and the values they begin with.
 
-    They begin half a page apart, modulo pages, as those of twofour.runtime do: loads of one do not
-    wait for stores to the other. Baselines have that, too. `sweeper` makes contestants over them.
+    Their rows lie apart, modulo pages, as those of twofour.runtime do: loads of one do not wait for
+    stores to the other. Baselines have that, too. `sweeper` makes contestants over them.
     """
 
     def __init__(self, workload: Workload):
@@ -27,7 +26,8 @@ class Arrays:
         boundary = parse_boundary(workload.boundary, len(shape))
         element = element_type(workload.dtype)
         HaloRefresh(shape, (inside.lower, inside.upper), boundary, element)(self.initial)
-        self.both = (_at(shape, dtype, 0), _at(shape, dtype, PAGE // 2))
+        apart = page_offset(self.initial.strides[:-1])
+        self.both = (_at(shape, dtype, 0), _at(shape, dtype, apart))
         self.interior = inside.slices
         self._fresh = not workload.averages
         self.reset()

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Where in a page an array begins that is written while another one of its shape is read.
+
+A load waits for an earlier store at the same place of another page. What a sweep reads soon after
+it writes a row lies a few rows around it in the other array: the second array begins where these
+rows are farthest, modulo pages.
+"""
+
+import itertools
+from collections.abc import Sequence
+from functools import cache
+
+PAGE = 4096  # bytes
+CACHE_LINE = 64  # bytes
+# Rows and planes on either side that a sweep reads.
+REACH = 3
+
+
+@cache
+def page_offset(strides: Sequence[int]) -> int:
+    """The bytes from the first array's begin, modulo pages, to the second's: whole cache lines.
+
+    `strides` are the bytes from row to row, from plane to plane and so on, of both arrays.
+    """
+    steps = range(-REACH, REACH + 1)
+    near = {
+        sum(step * stride for step, stride in zip(row, strides, strict=True)) % PAGE
+        for row in itertools.product(steps, repeat=len(strides))
+    }
+
+    def distance(place: int) -> int:
+        return min(min((place - row) % PAGE, (row - place) % PAGE) for row in near)
+
+    return max(range(0, PAGE, CACHE_LINE), key=distance)

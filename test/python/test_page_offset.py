@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Where the second array of a sweep begins in a page."""
+
+import numpy as np
+import pytest
+
+from twofour.runtime.page_offset import CACHE_LINE, PAGE, page_offset
+
+
+def nearest(strides, offset):
+    """The bytes, modulo pages, from a row of one array to the nearest near row of the other."""
+    first = np.arange(-3, 4)
+    rows = [np.zeros(1, int)]
+    for stride in strides:
+        rows.append(np.add.outer(rows[-1], first * stride).ravel())
+    distance = np.mod(offset - rows[-1], PAGE)
+    return np.minimum(distance, PAGE - distance).min()
+
+
+@pytest.mark.parametrize(
+    ("strides", "least"),
+    [
+        ((), PAGE // 2),
+        ((4096,), PAGE // 2),  # rows of a page: 512 numbers of f64
+        ((4112,), PAGE // 2 - 3 * 16),  # with a halo
+        ((2048,), PAGE // 4),
+        ((2064,), PAGE // 4 - 3 * 16),  # where half a page would be next to the following row
+        ((4096 * 64, 4096), PAGE // 2),
+        ((34848, 528), CACHE_LINE // 2),
+        ((1 << 20,), PAGE // 2),
+    ],
+)
+def test_near_rows_lie_apart(strides, least):
+    offset = page_offset(strides)
+    assert offset % CACHE_LINE == 0 and 0 <= offset < PAGE
+    best = max(nearest(strides, other) for other in range(0, PAGE, CACHE_LINE))
+    assert nearest(strides, offset) == best >= least - CACHE_LINE
