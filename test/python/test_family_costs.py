@@ -63,6 +63,7 @@ SAMPLE = (
     ("heat3d_ftcs", "dense", "f64"),
     ("heat3d_ftcs", "simt", "f32"),
     ("heat1d_ftcs", "rolling", "f32"),
+    ("paper_1d5p", "rolling", "f64"),
     ("paper_box2d49p", "rolling", "f64"),
     ("heat3d_ftcs", "rolling", "f16"),
     ("paper_star2d13p", "rolling", "f32"),
@@ -203,7 +204,7 @@ def test_counts_of_large_and_scaled_operators(name, schedule):
 @pytest.mark.parametrize(
     ("name", "shape"), [("heat1d_ftcs", (100_000,)), ("heat2d_ftcs", (300, 700))]
 )
-@pytest.mark.parametrize("schedule", ["sparse", "simt"])
+@pytest.mark.parametrize("schedule", ["sparse", "simt", "stream", "rolling"])
 def test_counts_of_blocks_that_are_not_whole(name, schedule, shape):
     check(built(name, schedule, "f16"), shape, 0.15, 0.15)
 

@@ -8,6 +8,7 @@ read from memory twice.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -93,11 +94,12 @@ def march_costs(
     wavefronts = halo * sum(lines(size * start, size * width) for _, start in layout.reads)
     wavefronts += lines(0, size * layout.width) * layout.rows
     wavefronts += halo * layout.shuffles * (layout.levels - 1)
-    rows = rows_added(layout, steps) / (steps * outputs)
+    room = outputs_of_strips(layout, shape)
+    rows = room * rows_added(layout, steps) / (steps * outputs)
     read = block_bytes(layout)
     return Costs(
-        instructions=march_instructions(layout, work, steps, shape) / (steps * outputs),
-        l1_wavefronts=wavefronts / outputs,
+        instructions=room * march_instructions(layout, work, steps, shape) / (steps * outputs),
+        l1_wavefronts=room * wavefronts / outputs,
         l2_bytes=halo * read + work.table_bytes / (steps * outputs) + size,
         dram_bytes=size * (halo + 1),
         store_bytes=size,
@@ -124,13 +126,23 @@ def march_counts(layout: March, work: Work, shape: Sequence[int], mma: int = 0) 
     width = size * (layout.strip + layout.overhang)
     row = SECTOR * sum(sectors(size * (start - lo), width) for _, start in layout.reads)
     read = row * (steps + layout.levels * layout.depth)
+    if layout.compact:
+        # Fragments are read ahead up to the end of the march, and beyond.
+        read += row * (layout.stages - 1) / len(layout.reads)
+    room = outputs_of_strips(layout, shape)
     return Counts(
-        instructions=march_instructions(layout, work, steps, shape) / outputs,
-        mma=mma * rows_added(layout, steps) / outputs,
+        instructions=room * march_instructions(layout, work, steps, shape) / outputs,
+        mma=room * mma * rows_added(layout, steps) / outputs,
         shared_wavefronts=0.0,
         global_load_bytes=(read + work.table_bytes) / outputs,
         global_store_bytes=size,
     )
+
+
+def outputs_of_strips(layout: March, shape: Sequence[int]) -> float:
+    """Outputs that strips have room for, over those that there are: the last ones are partial."""
+    extents = {-1: layout.width} | ({1: layout.rows} if layout.rank == 3 else {})
+    return math.prod(-(-shape[axis] // n) * n / shape[axis] for axis, n in extents.items())
 
 
 def march_instructions(layout: March, work: Work, steps: int, shape: Sequence[int]) -> float:
@@ -158,13 +170,29 @@ def march_instructions(layout: March, work: Work, steps: int, shape: Sequence[in
     moves = layout.compact or layout.stages - 1 > layout.unroll * reads
     inside = rounds * (ROUND + ahead * moves) + rest * single
     at_edge = (full * single if layout.compact else inside) + steps * EDGE_ROW * rows
-    strips = -(-shape[-1] // layout.width)
     if layout.rank == 1:
-        # Of all warps, one of the first march and one of the last.
-        strips, at_edge = -(-strips // steps), at_edge + steps * END_READ * reads
+        at_edge += steps * END_READ * reads
     else:
         at_edge += (steps + levels * depth) * work.edge_read * reads
-    return always + inside + min(2, strips) / strips * (at_edge - inside)
+    return always + inside + edge_share(layout, steps, shape[-1]) * (at_edge - inside)
+
+
+def edge_share(layout: March, steps: int, extent: int) -> float:
+    """The share of warps that take care of an end of the last axis, of that extent.
+
+    Those would read inputs beyond the halo, or write outputs beyond the end.
+    """
+    (lo, hi), width = layout.trimmed, layout.width
+    below = lo - layout.first_start - layout.levels * layout.reach_lo[-1]
+    above = hi + layout.beyond - layout.levels * layout.reach_hi[-1]
+    whole = (extent - max(0, above)) // width
+    first, strips = -(-max(0, below) // width), -(-extent // width)
+    if layout.rank > 1:
+        return min(1.0, (first + strips - whole) / strips)
+    # A warp has every so many strips of a march, of which the first and the last ones meet an end.
+    strips = -(-strips // layout.warps) * layout.warps
+    at_ends = min(layout.warps, first) + min(layout.warps, strips - whole)
+    return min(1.0, at_ends * steps / strips)
 
 
 def block_bytes(layout: March) -> float:

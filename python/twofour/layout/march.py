@@ -166,6 +166,16 @@ class March(ABC):
         )
 
     @property
+    def first_start(self) -> int:
+        """Where the inputs begin that a strip reads of a row, from its first output on."""
+        return min(start for _, start in self.reads)
+
+    @property
+    def beyond(self) -> int:
+        """Inputs that a strip reads of a row beyond its last output."""
+        return max(start for _, start in self.reads) + self.overhang
+
+    @property
     def shuffles(self) -> int:
         """Words of 32 bits that a lane gets from others for a step of the next level."""
         own = self.chunk == self.written

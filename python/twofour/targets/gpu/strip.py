@@ -91,8 +91,8 @@ class Strip:
             code.less(code.add(begin, lo), self.target.sizes[-1]),
         ]
         inside = [
-            code.less(-layout.input_lo[-1] - 1, code.add(begin, self._first_start)),
-            code.less(code.add(end, self._beyond - 1), self.source.sizes[-1]),
+            code.less(-layout.input_lo[-1] - 1, code.add(begin, layout.first_start)),
+            code.less(code.add(end, layout.beyond - 1), self.source.sizes[-1]),
             code.less(code.add(end, -hi - 1), self.target.sizes[-1]),
         ]
         if layout.rank == 3:
@@ -107,15 +107,6 @@ class Strip:
                     scf.yield_([])
 
         code.when(conjunction(working), work)
-
-    @property
-    def _first_start(self) -> int:
-        return min(start for _, start in self.layout.reads)
-
-    @property
-    def _beyond(self) -> int:
-        """Inputs that are read beyond the strip."""
-        return max(start for _, start in self.layout.reads) + self.layout.overhang
 
     def _column(self, step: Index) -> Index:
         """The first output of a step on the last axis; beyond the last step, that of the last."""
