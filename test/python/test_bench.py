@@ -246,24 +246,6 @@ def test_kernels_have_two_names():
     )
 
 
-@pytest.mark.parametrize(
-    "words, message",
-    [
-        (["tabel2"], "unknown experiment 'tabel2'; did you mean 'table2'?"),
-        (["table2", "--kernels", "heat"], "unknown kernel 'heat'"),
-        (["table2", "--chip", "V100"], "expected a chip of A100, H100, H200, RTX4090, got 'V100'"),
-        (["table2", "--date", "today"], "expected a date YYYY-MM-DD, got 'today'"),
-        (["--prepare", "a", "--report", "b"], "not allowed with argument --prepare"),
-        (["table2", "--report", "x"], "without --prepare, --measure and --report, got 'table2'"),
-        (["--report", "nowhere"], "nowhere/plan.json:1:1: error: cannot read the file"),
-    ],
-)
-def test_bad_options_are_one_line(words, message, capsys):
-    assert main(["bench", *words]) == 1
-    captured = capsys.readouterr()
-    assert message in captured.err and captured.err.count("\n") == 1 and captured.out == ""
-
-
 def test_the_help_names_every_experiment(capsys):
     with pytest.raises(SystemExit, match="0"):
         main(["bench", "--help"])

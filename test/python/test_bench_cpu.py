@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`twofour bench cpu` on tiny domains: ratios, what is wrong or missing, the report, options."""
+"""`twofour bench cpu` on tiny domains: ratios, what is wrong or missing, the report."""
 
 import json
 import runpy
@@ -246,26 +246,6 @@ def test_threads_belong_to_sizes():
     assert CpuSetting((64, 128), (1,)).pairs == [(64, 1), (128, 1)]
     with pytest.raises(TwofourError, match="a number of threads for each of 1 sizes, got 2"):
         CpuSetting((64,), (1, 1))
-
-
-@pytest.mark.parametrize(
-    "words, message",
-    [
-        (["cpu", "swep"], "unknown experiment 'swep' of cpu; did you mean 'sweeps'?"),
-        (["cpu", "--sizes", "4"], "expected sizes of at least 16, got [4]"),
-        (["cpu", "--sizes", "4,x"], "expected numbers with commas between, got '4,x'"),
-        (["cpu", "--threads", "4096"], "threads, the processors of this process, got [4096, 4096]"),
-        (["cpu", "--rounds", "0"], "expected at least 1 round, got 0"),
-        (["cpu", "--kernels", "heat"], "unknown kernel 'heat'"),
-        (["cpu", "--report", "x"], "without --prepare, --measure and --report, got 'cpu'"),
-        (["table2", "--rounds", "3"], "expected the experiment cpu with --rounds"),
-        (["table2", "cpu"], "unknown experiment 'cpu'"),
-    ],
-)
-def test_bad_options_are_one_line(words, message, capsys):
-    assert main(["bench", *words]) == 1
-    captured = capsys.readouterr()
-    assert message in captured.err and captured.err.count("\n") == 1 and captured.out == ""
 
 
 def test_the_help_names_every_experiment(capsys):

@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from twofour.runtime.page_offset import CACHE_LINE, PAGE, page_offset
+from twofour.runtime.page_offset import CACHE_LINE, PAGE, empty_beside, page_offset
 
 
 def nearest(strides, offset):
@@ -35,3 +35,11 @@ def test_near_rows_lie_apart(strides, least):
     assert offset % CACHE_LINE == 0 and 0 <= offset < PAGE
     best = max(nearest(strides, other) for other in range(0, PAGE, CACHE_LINE))
     assert nearest(strides, offset) == best >= least - CACHE_LINE
+
+
+def test_the_second_array_begins_there():
+    first = np.zeros((5, 513))
+    second = empty_beside(first, lambda size: np.empty(size, np.uint8))
+    assert (second.shape, second.dtype, second.flags.c_contiguous) == ((5, 513), first.dtype, True)
+    apart = (second.ctypes.data - first.ctypes.data // CACHE_LINE * CACHE_LINE) % PAGE
+    assert apart == page_offset(first.strides[:-1])

@@ -81,7 +81,7 @@ class DeviceLinearStepper(LinearStepper):
 
         return super().advance(u, steps, report)
 
-    def _start(self, plan: LinearPlan, u: np.ndarray, steps: int) -> "_DeviceState":
+    def _start(self, plan: LinearPlan, u: np.ndarray) -> "_DeviceState":
         idle, self._idle = self._idle, None
         if idle is not None and idle[0] == self.memory.stream and idle[1] is plan:
             state = idle[2]

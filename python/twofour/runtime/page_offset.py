@@ -7,8 +7,10 @@ rows are farthest, modulo pages.
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
+
+import numpy as np
 
 PAGE = 4096  # bytes
 CACHE_LINE = 64  # bytes
@@ -32,3 +34,14 @@ def page_offset(strides: Sequence[int]) -> int:
         return min(min((place - row) % PAGE, (row - place) % PAGE) for row in near)
 
     return max(range(0, PAGE, CACHE_LINE), key=distance)
+
+
+def empty_beside(array: np.ndarray, take: Callable[[int], np.ndarray]) -> np.ndarray:
+    """An uninitialised array like a C-contiguous one, at the page offset from it.
+
+    `take(n)` gives at least n bytes, as a row of uint8.
+    """
+    space = take(array.nbytes + PAGE)
+    begin = array.ctypes.data // CACHE_LINE * CACHE_LINE + page_offset(array.strides[:-1])
+    skip = (begin - space.ctypes.data) % PAGE
+    return space[skip : skip + array.nbytes].view(array.dtype).reshape(array.shape)

@@ -12,6 +12,7 @@ from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.dtypes import ElementType, check_array, storage_view
 from twofour.runtime.halos import SLICES, Halos
 from twofour.runtime.memory import HOST, Memory
+from twofour.runtime.page_offset import empty_beside
 from twofour.runtime.sweeps import (
     Box,
     FusedSweep,
@@ -24,15 +25,6 @@ from twofour.runtime.sweeps import (
 from twofour.runtime.threads import resolve_threads
 
 PROGRESS_INTERVAL = 0.1  # seconds between two reports of progress
-
-# Rows a few of which lie a multiple of this many bytes apart share sets of the cache, and loads of
-# one wait for stores to another. Runs of several steps keep gaps between rows that avoid it, and
-# pay for them by one copy at the end.
-PAGE = 4096
-CACHE_LINE = 64
-CLOSE = 3 * CACHE_LINE
-NEIGHBOURS = 5  # rows that a block of rows reaches
-STEPS_WORTH_A_COPY = 4
 
 
 def check_steps(steps: int) -> int:
@@ -158,7 +150,7 @@ class LinearStepper:
         plan = self._plans[u.shape]
         if plan is None or steps == 0:
             return module.array(u, order="C", subok=False)
-        state = self._start(plan, u, steps)
+        state = self._start(plan, u)
         done, reported = 0, time.monotonic()
         while done < steps:
             fused = plan.fused is not None and steps - done >= plan.fused.steps
@@ -170,10 +162,10 @@ class LinearStepper:
             progress(steps, steps)
         return self._finish(plan, state).view(u.dtype)
 
-    def _start(self, plan: "LinearPlan", u: np.ndarray, steps: int) -> "_State":
+    def _start(self, plan: "LinearPlan", u: np.ndarray) -> "_State":
         """What advances the values of `u` sweep by sweep."""
         values = np.require(storage_view(np.asarray(u), self.element), requirements=["C", "A"])
-        return _State(plan, values, steps)
+        return _State(plan, values)
 
     def _finish(self, plan: "LinearPlan", state: "_State") -> np.ndarray:
         """The values after the last sweep, as an array of the caller's shape."""
@@ -247,46 +239,25 @@ class LinearPlan:
         self.kept = [box.slices for box in around(crop, single.interior)]
 
 
-def _row_bytes(length: int) -> int:
-    """Return the bytes from row to row, at least `length`, for which no near rows collide."""
-    if length < PAGE // NEIGHBOURS:
-        return length
-    row = -(-length // CACHE_LINE) * CACHE_LINE
-    while any(
-        min(distance := k * row % PAGE, PAGE - distance) < CLOSE for k in range(1, NEIGHBOURS + 1)
-    ):
-        row += CACHE_LINE
-    return row
-
-
 class _State:
     """The field's values now, in one of two buffers, and the sweeps bound to them."""
 
-    def __init__(self, plan: LinearPlan, values: np.ndarray, steps: int):
+    def __init__(self, plan: LinearPlan, values: np.ndarray):
         self._plan = plan
         self._bound = {}
         self._current = values
-        self._pad_rows = steps >= STEPS_WORTH_A_COPY
         # The caller's array is the first source as it is where no halo has to be written to it.
         self._borrowed = not plan.padded and plan.single.refresh.empty
         if not self._borrowed:
-            self._current = self._empty(values.dtype)
+            self._current = np.empty(plan.shape, values.dtype)
             self._current[plan.crop] = values
         self._next = self._new_buffer()
 
     def _new_buffer(self) -> np.ndarray:
-        buffer = self._empty(self._current.dtype)
+        buffer = empty_beside(self._current, lambda size: np.empty(size, np.uint8))
         for box in self._plan.kept:
             buffer[box] = self._current[box]
         return buffer
-
-    def _empty(self, dtype: np.dtype) -> np.ndarray:
-        """Return a new buffer, with gaps between rows that would collide in the cache."""
-        shape = self._plan.shape
-        if not self._pad_rows or len(shape) == 1:
-            return np.empty(shape, dtype)
-        row = _row_bytes(shape[-1] * dtype.itemsize) // dtype.itemsize
-        return np.empty((*shape[:-1], row), dtype)[..., : shape[-1]]
 
     def advance(self, sweep: SingleSweep | FusedSweep, left: int) -> int:
         """Run one sweep, exchange the buffers and return how many of the steps left that were."""

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from twofour.runtime.page_offset import CACHE_LINE
 from twofour.runtime.tiles import Geometry
 
 # Steps of a tile that are considered.
 DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16)
 # Shorter rows would spend their time on starting.
 SHORTEST_ROW = 2048  # bytes
-CACHE_LINE = 64
 # Of Linux; the C library's sysconf knows no caches on some virtual machines.
 CACHE_FOLDERS = "/sys/devices/system/cpu/cpu0/cache/index*"
 # Points and steps between two meetings of threads that are worth the wait of each.

@@ -12,6 +12,7 @@ from twofour.runtime.boundary import AxisBoundary, storage_constant
 from twofour.runtime.buffer_pool import BufferPool
 from twofour.runtime.dtypes import ElementType
 from twofour.runtime.native import NativeKernel
+from twofour.runtime.page_offset import CACHE_LINE, PAGE
 from twofour.runtime.sweeps import Box, LinearKernel
 from twofour.runtime.threads import run_together
 from twofour.runtime.tiles import (
@@ -26,8 +27,6 @@ from twofour.runtime.tiles import (
     cut,
 )
 
-CACHE_LINE = 64
-PAGE = 4096
 CONSTANTS = len((SOURCE, TARGET)) + len(SCRATCH)
 ARRAYS = CONSTANTS + 1
 ARRAY_WORDS = 8

@@ -11,7 +11,7 @@ from twofour.runtime.buffer_pool import BufferPool
 from twofour.runtime.dtypes import ElementType, check_array, storage_view
 from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.native import NativeKernel
-from twofour.runtime.page_offset import CACHE_LINE, PAGE, page_offset
+from twofour.runtime.page_offset import empty_beside
 from twofour.runtime.stepping import PROGRESS_INTERVAL, check_steps, updated_box
 from twofour.runtime.sweeps import Box, LinearKernel, around
 from twofour.runtime.threads import resolve_threads
@@ -164,10 +164,7 @@ class _Run:
         Its rows lie apart from those of `array`, modulo pages: loads of one do not wait for stores
         to the other.
         """
-        space = self._pool.take(array.nbytes + PAGE)
-        begin = array.ctypes.data // CACHE_LINE * CACHE_LINE + page_offset(array.strides[:-1])
-        skip = (begin - space.ctypes.data) % PAGE
-        new = space[skip : skip + array.nbytes].view(array.dtype).reshape(array.shape)
+        new = empty_beside(array, self._pool.take)
         for box in self._kept:
             new[box] = array[box]
         return new

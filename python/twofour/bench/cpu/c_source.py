@@ -163,34 +163,30 @@ int has_streams(void) { return STREAMS; }
 /* Bytes of a thread's part: whole vectors, so that stores are aligned wherever the target is. */
 static long part(long vectors, int number, int threads) { return vectors * number / threads; }
 
-void copy(char *a, char *b, long bytes, long sweeps, int threads) {
-  #pragma omp parallel num_threads(threads)
-  for (long s = 0; s < sweeps; s++) {
-    const V *from = (const V *)(s % 2 ? b : a);
-    V *to = (V *)(s % 2 ? a : b);
-    const int number = omp_get_thread_num();
-    const long begin = part(bytes / VECTOR, number, threads);
-    const long end = part(bytes / VECTOR, number + 1, threads);
-    for (long i = begin; i < end; i++) to[i] = from[i];
-    #pragma omp barrier
-  }
-}
-
-void copy_stream(char *a, char *b, long bytes, long sweeps, int threads) {
-  #pragma omp parallel num_threads(threads)
-  for (long s = 0; s < sweeps; s++) {
-    const V *from = (const V *)(s % 2 ? b : a);
-    V *to = (V *)(s % 2 ? a : b);
-    const int number = omp_get_thread_num();
-    const long begin = part(bytes / VECTOR, number, threads);
-    const long end = part(bytes / VECTOR, number + 1, threads);
-    for (long i = begin; i < end; i++) STREAM(to + i, from[i]);
 #if defined __SSE2__
-    _mm_sfence();
+#define FENCE() _mm_sfence()
+#else
+#define FENCE()
 #endif
-    #pragma omp barrier
+#define STORE(to, v) (*(to) = (v))
+
+#define COPY(name, STORE_ONE, AFTER) \\
+  void name(char *a, char *b, long bytes, long sweeps, int threads) { \\
+    _Pragma("omp parallel num_threads(threads)") \\
+    for (long s = 0; s < sweeps; s++) { \\
+      const V *from = (const V *)(s % 2 ? b : a); \\
+      V *to = (V *)(s % 2 ? a : b); \\
+      const int number = omp_get_thread_num(); \\
+      const long begin = part(bytes / VECTOR, number, threads); \\
+      const long end = part(bytes / VECTOR, number + 1, threads); \\
+      for (long i = begin; i < end; i++) STORE_ONE(to + i, from[i]); \\
+      AFTER; \\
+      _Pragma("omp barrier") \\
+    } \\
   }
-}
+
+COPY(copy, STORE, )
+COPY(copy_stream, STREAM, FENCE())
 """
 )
 

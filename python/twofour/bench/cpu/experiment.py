@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What experiments of the CPU share: the machine they run on, columns and plots."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
+from twofour.bench.cpu.arrays import Arrays
 from twofour.bench.cpu.c_library import COPY, COPY_STREAM, Ceilings
-from twofour.bench.cpu.comparison import Comparison
+from twofour.bench.cpu.comparison import Comparison, compare
+from twofour.bench.cpu.contest import Contestant
+from twofour.bench.cpu.own import OwnSweeps
 from twofour.bench.cpu.setting import CpuSetting
+from twofour.bench.cpu.workload import Workload
 from twofour.bench.section import Column, Plot, Section
 
 OF_COPY = Column("of the copy", "measured")
@@ -29,6 +34,20 @@ class Bench:
     setting: CpuSetting
     cpus: Sequence[int]
     ceilings: Ceilings | None
+
+
+def compare_single_steps(
+    bench: Bench,
+    workloads: Iterable[Workload],
+    baselines: Mapping[str, Callable[[Workload, Arrays, Sequence[int]], Contestant]],
+) -> Iterator[Comparison]:
+    """Time the project's sweeps of one step of every workload against baselines."""
+    cpus = bench.cpus
+    for one in workloads:
+        arrays = Arrays(one)
+        own = [OwnSweeps(one, arrays, cpus).native(1)]
+        makers = {name: partial(make, one, arrays, cpus) for name, make in baselines.items()}
+        yield compare(one, arrays, 1, own, makers, bench.setting.rounds, bench.ceilings, cpus)
 
 
 class Experiment(Protocol):

@@ -4,11 +4,17 @@
 from collections.abc import Iterator, Sequence
 from statistics import geometric_mean
 
-from twofour.bench.cpu.arrays import Arrays
-from twofour.bench.cpu.comparison import Comparison, compare
-from twofour.bench.cpu.experiment import FRACTIONS, TIMES, Bench, Columns, ratio_plot
+from twofour.bench.cpu.comparison import Comparison
+from twofour.bench.cpu.experiment import (
+    FRACTIONS,
+    TIMES,
+    Bench,
+    Columns,
+    compare_single_steps,
+    ratio_plot,
+)
 from twofour.bench.cpu.llvm_loops import LLVM, llvm_sweeps
-from twofour.bench.cpu.own import OWN, OwnSweeps
+from twofour.bench.cpu.own import OWN
 from twofour.bench.cpu.setting import CpuSetting
 from twofour.bench.cpu.workload import Workload
 from twofour.bench.section import Column, Section, table
@@ -48,12 +54,7 @@ def count(setting: CpuSetting) -> int:
 
 def compare_all(bench: Bench) -> Iterator[Comparison]:
     """Time every workload."""
-    cpus = bench.cpus
-    for one in workloads(bench.setting):
-        arrays = Arrays(one)
-        own = [OwnSweeps(one, arrays, cpus).native(1)]
-        baselines = {LLVM: lambda one=one, arrays=arrays: llvm_sweeps(one, arrays, cpus)}
-        yield compare(one, arrays, 1, own, baselines, bench.setting.rounds, bench.ceilings, cpus)
+    return compare_single_steps(bench, workloads(bench.setting), {LLVM: llvm_sweeps})
 
 
 def section(made: Sequence[Comparison]) -> Section:

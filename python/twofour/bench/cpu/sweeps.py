@@ -2,13 +2,20 @@
 """Single sweeps of boxes and stars in two dimensions against gcc and LLVM."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
-from twofour.bench.cpu.arrays import Arrays
 from twofour.bench.cpu.c_library import GCC, gcc_sweeps
-from twofour.bench.cpu.comparison import Comparison, compare
-from twofour.bench.cpu.experiment import FRACTIONS, TIMES, Bench, Columns, ratio_plot
+from twofour.bench.cpu.comparison import Comparison
+from twofour.bench.cpu.experiment import (
+    FRACTIONS,
+    TIMES,
+    Bench,
+    Columns,
+    compare_single_steps,
+    ratio_plot,
+)
 from twofour.bench.cpu.llvm_loops import LLVM, llvm_sweeps
-from twofour.bench.cpu.own import OWN, OwnSweeps
+from twofour.bench.cpu.own import OWN
 from twofour.bench.cpu.setting import CpuSetting
 from twofour.bench.cpu.workload import Workload, random_stencil
 from twofour.bench.section import Column, Section, table
@@ -43,15 +50,8 @@ def count(setting: CpuSetting) -> int:
 
 def compare_all(bench: Bench) -> Iterator[Comparison]:
     """Time every workload."""
-    cpus = bench.cpus
-    for one in workloads(bench.setting):
-        arrays = Arrays(one)
-        own = [OwnSweeps(one, arrays, cpus).native(1)]
-        baselines = {
-            GCC: lambda one=one, arrays=arrays: gcc_sweeps(one, arrays, cpus, 1),
-            LLVM: lambda one=one, arrays=arrays: llvm_sweeps(one, arrays, cpus),
-        }
-        yield compare(one, arrays, 1, own, baselines, bench.setting.rounds, bench.ceilings, cpus)
+    baselines = {GCC: partial(gcc_sweeps, steps=1), LLVM: llvm_sweeps}
+    return compare_single_steps(bench, workloads(bench.setting), baselines)
 
 
 def section(made: Sequence[Comparison]) -> Section:
