@@ -12,7 +12,17 @@ from hypothesis import strategies as st
 from runtime_reference import reference
 from twofour.runtime import parse_boundary
 from twofour.runtime.sweeps import Box
-from twofour.runtime.tiles import SCRATCH, SOURCE, TARGET, Geometry, Sweep, TileSteps, cut
+from twofour.runtime.tiles import (
+    POINTS,
+    SCRATCH,
+    SOURCE,
+    TARGET,
+    Blocks,
+    Geometry,
+    Sweep,
+    TileSteps,
+    cut,
+)
 
 BOUNDARIES = ("fixed", "zero", "constant(2.5)", "periodic", "reflect", "nearest")
 STAR_2D = {(0, 0): 0.5, (0, 1): 0.25, (0, -1): 0.125, (1, 0): -0.5, (-1, 0): 0.75}
@@ -85,16 +95,16 @@ def carry_out(tile, arrays, weights, geometry):
             target[where] = source[region].copy()
 
 
-def advance(u, weights, boundary, steps, extents, interior=None):
+def advance(u, weights, boundary, steps, extents, interior=None, blocks=POINTS):
     """One sweep of tiles, each starting from scratch."""
     geometry = geometry_of(weights, boundary, u.shape, interior)
     target = np.full(u.shape, np.nan)
     inside = geometry.interior.slices
     if geometry.interior.empty:
         return u.copy()
-    for limits in itertools.product(*cut(geometry, extents)):
+    for limits in itertools.product(*cut(geometry, extents, blocks)):
         box = Box(*map(tuple, zip(*limits, strict=True)))
-        tile = TileSteps(geometry, box, steps, lambda points: points + 3)
+        tile = TileSteps(geometry, box, steps, lambda points: points + 3, blocks)
         before = target.copy()
         carry_out(tile, Arrays(u.copy(), target), weights, geometry)
         before[box.slices] = target[box.slices]
@@ -104,11 +114,11 @@ def advance(u, weights, boundary, steps, extents, interior=None):
     return result
 
 
-def check(weights, boundary, shape, steps, extents, interior=None):
+def check(weights, boundary, shape, steps, extents, interior=None, blocks=POINTS):
     entries = parse_boundary(boundary, len(shape))
     u = np.random.default_rng(1).integers(-8, 9, shape).astype(np.float64)
     wanted = reference(u, weights, entries, steps, interior)
-    result = advance(u, weights, entries, steps, extents, interior)
+    result = advance(u, weights, entries, steps, extents, interior, blocks)
     if interior is not None:
         # Tiles leave the halo to whoever gives the result away.
         box = tuple(map(slice, *interior))
@@ -123,8 +133,8 @@ def test_every_pair_of_boundaries(boundary):
         (STAR_2D, ASYMMETRIC_2D, LOPSIDED_2D),
         (((11, 14), (4, 5)), ((3, 2), (1, 1)), ((5, 9), (9, 3))),
     ):
-        for steps in (1, 2, 5):
-            check(weights, ",".join(boundary), shape, steps, extents)
+        for steps, blocks in itertools.product((1, 2, 5), (POINTS, Blocks(4, 2))):
+            check(weights, ",".join(boundary), shape, steps, extents, blocks=blocks)
 
 
 offsets = st.integers(-3, 3)
@@ -138,7 +148,9 @@ def test_random_stencils(data, rank):
     shape = data.draw(st.tuples(*[st.integers(1, 12 if rank < 3 else 6)] * rank))
     extents = data.draw(st.tuples(*[st.integers(1, 6)] * rank))
     boundary = data.draw(st.tuples(*[st.sampled_from(BOUNDARIES)] * rank))
-    check(weights, ",".join(boundary), shape, data.draw(st.integers(1, 4)), extents)
+    blocks = Blocks(data.draw(st.sampled_from([1, 4, 6])), data.draw(st.sampled_from([1, 2, 3])))
+    steps = data.draw(st.integers(1, 4))
+    check(weights, ",".join(boundary), shape, steps, extents, blocks=blocks)
 
 
 @pytest.mark.parametrize("boundary", ("fixed", "periodic,reflect", "constant(1.5),fixed"))

@@ -19,6 +19,7 @@ from twofour.runtime.tiles import (
     SCRATCH,
     SOURCE,
     TARGET,
+    Blocks,
     Cells,
     Copy,
     Geometry,
@@ -52,7 +53,8 @@ def tile_code(drive: int, copy: int, keep_alive: object) -> TileCode:
 class TileProgram:
     """Sweeps of `steps` steps over C-contiguous arrays of `shape`, in tiles of about `extents`.
 
-    `last` is the kernel that writes the target, the same as the others where it is None.
+    `last` is the kernel that writes the target, the same as the others where it is None. Kernels
+    compute at most `block` points at once along the last axis.
     """
 
     def __init__(
@@ -65,8 +67,10 @@ class TileProgram:
         steps: int,
         extents: Sequence[int],
         last: NativeKernel | None = None,
+        block: int = 1,
     ):
         self.steps = steps
+        self._blocks = Blocks(block, max(1, CACHE_LINE // element.itemsize))
         self._last = last or kernel.native
         self._code, self._kernel, self._element = code, kernel, element
         self._scratch = BufferPool()
@@ -75,7 +79,7 @@ class TileProgram:
         self._commands: list[tuple[int, ...]] = []
         self._constants: dict[float, int] = {}
         self._points: dict[int, int] = {}
-        self._tiles = self._encode(geometry, cut(geometry, extents))
+        self._tiles = self._encode(geometry, cut(geometry, extents, self._blocks))
         self.tiles = len(self._tiles)
         self._freeze()
 
@@ -89,10 +93,10 @@ class TileProgram:
             key = tuple(
                 (upper - lower, lower if self._near(geometry, axis, lower, upper) else None)
                 for axis, (lower, upper) in enumerate(limits)
-            )
+            ) + (box.lower[-1] % self._blocks.line,)
             if key not in known:
                 begin = len(self._commands)
-                self._add(TileSteps(geometry, box, self.steps, self._row))
+                self._add(TileSteps(geometry, box, self.steps, self._row, self._blocks))
                 known[key] = begin, len(self._commands), box
             begin, end, first = known[key]
             shift = itemsize * _dot(
@@ -104,6 +108,8 @@ class TileProgram:
     def _near(self, geometry: Geometry, axis: int, lower: int, upper: int) -> bool:
         """Whether steps of a tile come near an end of the interior on an axis."""
         below, above = self.steps * geometry.below[axis], self.steps * geometry.above[axis]
+        if axis == geometry.rank - 1:
+            below, above = (n + self._blocks.points + self._blocks.line for n in (below, above))
         inside = geometry.interior
         return lower - below < inside.lower[axis] or upper + above > inside.upper[axis]
 

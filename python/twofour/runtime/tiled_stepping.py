@@ -37,7 +37,8 @@ class TiledStepper:
     """Advances arrays by the steps of one kernel; as LinearStepper without fused kernels.
 
     `terms` is the number of multiply-adds of a point. `nontemporal` is the same kernel with stores
-    past the caches, for arrays that do not fit them. `tile` = (steps, extents) are the tiles to
+    past the caches, for arrays that do not fit them. Kernels compute at most `block` points at once
+    along the last axis. `tile` = (steps, extents) are the tiles to
     use, otherwise a model chooses them. Results have the bits of single steps, whatever the tiles
     and the number of threads.
     """
@@ -52,6 +53,7 @@ class TiledStepper:
         boundary: Sequence[AxisBoundary],
         terms: int,
         nontemporal: NativeKernel | None = None,
+        block: int = 1,
         threads: int | None = None,
         interior: tuple[Sequence[int], Sequence[int]] | None = None,
         tile: tuple[int, Sequence[int]] | None = None,
@@ -63,7 +65,7 @@ class TiledStepper:
         self.interior = interior and Box(*map(tuple, interior))
         self.rank = len(single.reach_lo)
         self._code, self._terms, self._tile = code, terms, tile
-        self._nontemporal = nontemporal
+        self._nontemporal, self._block = nontemporal, block
         self.pool = BufferPool()
         self._plans: dict[tuple[int, ...], _Plan | None] = {}
 
@@ -107,7 +109,15 @@ class TiledStepper:
         last = self._nontemporal if stores_past_caches(shape, itemsize, machine) else None
         depth = min(depth, steps)
         return TileProgram(
-            self.single, self._code, geometry, shape, self.element, depth, extents, last
+            self.single,
+            self._code,
+            geometry,
+            shape,
+            self.element,
+            depth,
+            extents,
+            last,
+            self._block,
         )
 
 

@@ -13,6 +13,10 @@ no end: tiles reach around. Hence every step sees the boundary exactly, and sinc
 computed by the kernel of single steps, results have the bits of single steps.
 
 With T = 1 there is no scratch array, and only the rim that needs a halo is gathered.
+
+Rows of scratch arrays are written in whole blocks of the kernel where the domain leaves room for
+them: what remains of a row takes as long as several blocks. The points beside those that are needed
+are computed from whatever is there, and nobody reads them.
 """
 
 import itertools
@@ -93,11 +97,24 @@ class Geometry:
         return box.grown(self.below, self.above)
 
 
-def cut(geometry: Geometry, extents: Sequence[int]) -> list[list[tuple[int, int]]]:
-    """Cut the interior into parts of at most `extents` points an axis, of about one size.
+@dataclass(frozen=True)
+class Blocks:
+    """Points that a kernel computes at once along the last axis, and those of a cache line."""
 
-    No part is shorter than the reach of a step, unless the interior is: what lies beyond an end
-    depends on cells within a reach of it.
+    points: int = 1
+    line: int = 1
+
+
+POINTS = Blocks()
+
+
+def cut(
+    geometry: Geometry, extents: Sequence[int], blocks: Blocks = POINTS
+) -> list[list[tuple[int, int]]]:
+    """Cut the interior into parts of about `extents` points an axis, of about one size.
+
+    Long rows are cut between blocks. No part is shorter than the reach of a step, unless the
+    interior is: what lies beyond an end depends on cells within a reach of it.
     """
     parts = []
     for axis, wanted in enumerate(extents):
@@ -106,6 +123,8 @@ def cut(geometry: Geometry, extents: Sequence[int]) -> list[list[tuple[int, int]
         least = max(1, geometry.below[axis] + geometry.above[axis])
         count = max(1, min(-(-extent // max(1, wanted)), extent // least))
         bounds = [lower + extent * part // count for part in range(count + 1)]
+        if axis == geometry.rank - 1 and extent // count > least + 2 * blocks.points:
+            bounds[1:-1] = [round(b / blocks.points) * blocks.points for b in bounds[1:-1]]
         parts.append(list(itertools.pairwise(bounds)))
     return parts
 
@@ -116,9 +135,17 @@ class TileSteps:
     `row` makes the length of a row that scratch arrays have from the one they need.
     """
 
-    def __init__(self, geometry: Geometry, box: Box, steps: int, row: Callable[[int], int]):
+    def __init__(
+        self,
+        geometry: Geometry,
+        box: Box,
+        steps: int,
+        row: Callable[[int], int],
+        blocks: Blocks = POINTS,
+    ):
         self._geometry, self._box, self._steps = geometry, box, steps
-        self._storage = geometry.read_by(self._level(2)) if steps > 1 else box
+        self._blocks = blocks
+        self._storage = self._stored() if steps > 1 else box
         self._extents = (*self._storage.shape[:-1], row(self._storage.shape[-1]))
         self.actions: list[Sweep | Copy] = [
             *self._first(),
@@ -146,6 +173,38 @@ class TileSteps:
                 upper[axis] = min(upper[axis], g.interior.upper[axis])
         return Box(tuple(lower), tuple(upper))
 
+    def _stored(self) -> Box:
+        """The cells of scratch arrays: all that a step writes there or reads."""
+        found = [self._geometry.read_by(self._swept(step)) for step in range(2, self._steps + 1)]
+        if not (bulk := self._bulk()).empty:
+            found.append(self._widened(bulk, self._free_of_halo()))
+        lower = [min(column) for column in zip(*(box.lower for box in found), strict=True)]
+        upper = [max(column) for column in zip(*(box.upper for box in found), strict=True)]
+        lower[-1] -= lower[-1] % self._blocks.line
+        return Box(tuple(lower), tuple(upper))
+
+    def _swept(self, step: int) -> Box:
+        """What the kernel computes in a step after the first: whole blocks where it may."""
+        g, limits = self._geometry, self._geometry.interior
+        if g.boundary[-1].mode == "periodic":
+            room = self._blocks.points
+            limits = self._level(1).grown([room] * g.rank, [room] * g.rank)
+        return self._widened(self._level(step), limits) if step < self._steps else self._box
+
+    def _widened(self, box: Box, limits: Box) -> Box:
+        """A box of rows that are whole blocks and begin a cache line, as far as limits allow."""
+        blocks, axis = self._blocks, self._geometry.rank - 1
+        least, most = limits.lower[axis], limits.upper[axis]
+        lower, upper = box.lower[axis], box.upper[axis]
+        begin = max(least, lower - lower % blocks.line)
+        end = begin - (begin - upper) // blocks.points * blocks.points
+        if end > most:
+            # Whole blocks up to the limit; part of one at an end if they do not fit.
+            end = most
+            begin = end + (lower - end) // blocks.points * blocks.points
+            begin = begin if begin >= least else lower
+        return box.with_axis(axis, begin, end)
+
     def _written(self, step: int, start: Sequence[int]) -> Cells:
         """Where the output of a step lies that begins at `start`."""
         if step == self._steps:
@@ -162,14 +221,14 @@ class TileSteps:
 
     def _first(self) -> Iterator[Sweep | Copy]:
         """Step 1: straight from the source, but for the rim that needs a halo."""
-        g, box = self._geometry, self._level(1)
-        free = self._free_of_halo()
+        g, box, bulk = self._geometry, self._level(1), self._bulk()
         ones = (1,) * g.rank
-        bulk = Box(tuple(map(max, box.lower, free.lower)), tuple(map(min, box.upper, free.upper)))
         if bulk.empty:
             rims = [box]
         else:
             rims = around(box, bulk)
+            if self._steps > 1:
+                bulk = self._widened(bulk, self._free_of_halo())
             begin = tuple(lo - r for lo, r in zip(bulk.lower, g.reach_lo, strict=True))
             yield Sweep(Cells(SOURCE, begin, ones), self._written(1, bulk.lower), bulk.shape)
         for rim in rims:
@@ -181,6 +240,11 @@ class TileSteps:
             begin = tuple(b - r for b, r in zip(g.below, g.reach_lo, strict=True))
             gathered = Cells(GATHERED, begin, ones, region.shape)
             yield Sweep(gathered, self._written(1, rim.lower), rim.shape)
+
+    def _bulk(self) -> Box:
+        """What step 1 computes straight from the source."""
+        box, free = self._level(1), self._free_of_halo()
+        return Box(tuple(map(max, box.lower, free.lower)), tuple(map(min, box.upper, free.upper)))
 
     def _free_of_halo(self) -> Box:
         """The points of the interior whose step reads cells of the source array only."""
@@ -201,6 +265,7 @@ class TileSteps:
                 # Steps 2 and 3 have filled both arrays with what does not change.
                 continue
             yield _copy(piece, source, self._in_scratch(step - 1, piece.target.lower))
+        box = self._swept(step)
         begin = [lo - r for lo, r in zip(box.lower, g.reach_lo, strict=True)]
         yield Sweep(self._in_scratch(step - 1, begin), self._written(step, box.lower), box.shape)
 

@@ -32,7 +32,9 @@ from twofour.runtime import (
 )
 from twofour.targets.cpu.jit import CompiledModule, lower_to_llvm, rename_functions
 from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
+from twofour.targets.cpu.register_tile import VECTORS
 from twofour.targets.cpu.tile_driver import COPY, DRIVE, add_tile_driver
+from twofour.targets.cpu.vector_unit import vector_unit
 from twofour.targets.fields import field_spec
 from twofour.targets.plan import CallSequence, NoPlan, read_calls
 
@@ -121,13 +123,15 @@ class CpuExecutable:
         """
         if self._is_tiled:
             drive, copy = (self._code.address(self._symbols[name]) for name in (DRIVE, COPY))
+            element = element_type(self.compiled.element)
             return TiledStepper(
                 self._linear_kernel(self.compiled.single),
                 tile_code(drive, copy, self._code),
-                element_type(self.compiled.element),
+                element,
                 boundary,
                 len(self.compiled.single.offsets),
                 nontemporal=self._nontemporal_kernel(self.compiled.single),
+                block=max(VECTORS) * vector_unit("host").bytes // element.itemsize,
                 threads=threads,
                 interior=interior,
                 tile=tile or self.compiled.time_tile,
