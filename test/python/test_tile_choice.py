@@ -18,20 +18,26 @@ from twofour.runtime.tiles import Geometry
 MACHINE = Caches(second=1 << 19, last=1 << 25)
 
 
-def choose(shape, reach=1, terms=9, steps=100, threads=1, itemsize=8):
+def choose(shape, reach=1, terms=9, steps=100, threads=1, itemsize=8, machine=MACHINE):
     rank = len(shape)
     interior = Box((0,) * rank, shape)
     boundary = parse_boundary("periodic", rank)
     geometry = Geometry(interior, (reach,) * rank, (reach,) * rank, boundary)
-    return choose_tiles(geometry, itemsize, terms, steps, threads, MACHINE)
+    return choose_tiles(geometry, itemsize, terms, steps, threads, machine)
 
 
 @pytest.mark.parametrize("shape", [(1 << 24,), (4096, 4096), (256, 256, 256)])
-def test_large_arrays_take_several_steps_within_the_cache(shape):
-    choice = choose(shape, terms=3 ** len(shape))
-    assert choice.steps >= 2
-    grown = [n + 2 * (choice.steps - 1) for n in choice.extents]
-    assert 2 * math.prod(grown) * 8 <= MACHINE.second
+@pytest.mark.parametrize("threads", [1, 2])
+def test_large_arrays_take_several_steps_within_the_caches(shape, threads):
+    def scratch(machine):
+        choice = choose(shape, terms=3 ** len(shape), threads=threads, machine=machine)
+        assert choice.steps >= 2
+        return 2 * math.prod(n + 2 * (choice.steps - 1) for n in choice.extents) * 8
+
+    # A core's own cache, or the threads' part of the common one.
+    assert scratch(MACHINE) <= MACHINE.last / 8 / threads
+    assert scratch(Caches(1 << 19, 1 << 19)) <= 1 << 19
+    assert scratch(Caches(1 << 22, 1 << 22)) <= 1 << 22
 
 
 def test_sums_of_many_terms_take_fewer_steps():

@@ -3,6 +3,7 @@
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime_reference import reference
-from twofour.runtime import parse_boundary
-from twofour.runtime.sweeps import Box
+from twofour.runtime import element_type, parse_boundary
+from twofour.runtime.sweeps import Box, LinearKernel
+from twofour.runtime.tile_program import TileCode, TileProgram
 from twofour.runtime.tiles import (
     POINTS,
     SCRATCH,
@@ -177,3 +179,53 @@ def test_one_step_needs_scratch_at_the_rim_only():
     swept = [math.prod(a.shape) for a in tile.actions if isinstance(a, Sweep)]
     assert swept == [45, 5]
     assert all(a.target.array not in SCRATCH for a in tile.actions if isinstance(a, Sweep))
+
+
+@pytest.mark.parametrize("boundary", ["fixed", "periodic"])
+def test_rows_are_whole_blocks_that_begin_lines(boundary):
+    blocks, steps = Blocks(8, 4), 4
+    geometry = geometry_of(ASYMMETRIC_2D, parse_boundary(boundary, 2), (40, 300))
+    columns = cut(geometry, (40, 64), blocks)[1]
+    assert [begin % blocks.points for begin, _ in columns[1:]] == [0] * (len(columns) - 1)
+    for number, (begin, end) in enumerate(columns):
+        box = Box((10, begin), (20, end))
+        tile = TileSteps(geometry, box, steps, lambda points: points, blocks)
+        sweeps = [a for a in tile.actions if isinstance(a, Sweep) and a.source.array in SCRATCH]
+        to_scratch = [sweep for sweep in sweeps if sweep.target.array in SCRATCH]
+        assert len(to_scratch) >= steps - 2
+        for sweep in to_scratch[-(steps - 2) :]:
+            assert sweep.shape[1] % blocks.points == 0
+            if boundary == "periodic" or 0 < number < len(columns) - 1:
+                assert sweep.target.start[1] % blocks.line == 0
+        # What is needed and little more.
+        widest = max(sweep.shape[1] for sweep in to_scratch)
+        assert widest <= end - begin + (steps - 1) * 4 + blocks.points + blocks.line
+
+
+@pytest.mark.parametrize("boundary", ["fixed", "reflect", "periodic"])
+@pytest.mark.parametrize("extent", [5, 8, 16, 40])
+def test_tiles_that_share_commands_stay_within_arrays(boundary, extent):
+    shape, rank = (10, 64), 2
+    geometry = geometry_of(STAR_2D, parse_boundary(boundary, rank), shape)
+    native = SimpleNamespace(address=1)
+    program = TileProgram(
+        LinearKernel(native, geometry.reach_lo, geometry.reach_hi),
+        TileCode(None, 2, None),
+        geometry,
+        shape,
+        element_type("f64"),
+        2,
+        (4, extent),
+        block=16,
+    )
+    tiles, _, views = program._tables
+    points = {SOURCE: math.prod(shape), TARGET: math.prod(shape), **program._points}
+    for first, last, shift, _ in tiles:
+        # A command has two views.
+        for array, offset, *_, rows, columns, pitch, step in views[2 * first : 2 * last]:
+            if array not in points:
+                continue
+            begin = (offset + (shift if array in (SOURCE, TARGET) else 0)) // 8
+            reach = [pitch * (rows - 1), step * (columns - 1)]
+            assert 0 <= begin + sum(min(0, r) for r in reach)
+            assert begin + sum(max(0, r) for r in reach) < points[array]

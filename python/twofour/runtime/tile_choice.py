@@ -25,14 +25,16 @@ SHORTEST_ROW = 2048  # bytes
 CACHE_FOLDERS = "/sys/devices/system/cpu/cpu0/cache/index*"
 # Points and steps between two meetings of threads that are worth the wait of each.
 WAITING_POINTS = 1 << 15
-# Part of a cache that is there for one kind of data.
-SHARE = 0.8
+# Part of a cache that is there for one kind of data, and of the last-level cache for the scratch
+# arrays of all threads.
+SHARE, SCRATCH_SHARE = 0.8, 0.125
 
 # Nominal rates of one core, in cycles, of processors with 32-byte vectors (Zen 3): they weigh
 # memory against arithmetic, no more.
 MULTIPLY_ADDS = 64  # bytes of multiply-adds a cycle
-NEAR, SHARED_CACHE, MEMORY = 32, 24, 3.5  # bytes a cycle from L2, L3 and memory
+NEAR, SHARED_CACHE, MEMORY = 32, 30, 3.5  # bytes a cycle from L2, L3 and memory
 COMMAND = 60  # cycles to start a sweep of a tile
+ROW = 50  # cycles that a row takes besides its points
 BARRIER = 2000  # cycles to meet the other threads
 
 
@@ -118,9 +120,12 @@ def _of_depth(
         if footprint > SHARE * machine.last:
             rate = MEMORY
         transfer = 3 * itemsize / rate / depth
-        near = 3 * itemsize / NEAR if depth > 1 else 0.0
+        scratch = 2 * itemsize * math.prod(e + g for e, g in zip(extents, grown, strict=True))
+        near_rate = NEAR if scratch <= SHARE * machine.second else SHARED_CACHE
+        near = 3 * itemsize / near_rate if depth > 1 else 0.0
         busy = max(compute, near) * redundancy
         overhead = COMMAND * tiles / points + BARRIER * threads / depth / points
+        overhead += ROW * redundancy * counts[-1] / interior[-1]
         cycles = (max(busy, transfer) + min(busy, transfer) / 2) * balance + overhead
         yield TileChoice(depth, extents, cycles)
 
@@ -140,14 +145,14 @@ def _extents(
         list(_halved(n, shortest if axis == len(interior) - 1 else 4))
         for axis, n in enumerate(interior)
     ][1:]
-    budget = SHARE * machine.second / itemsize / 2
-    for rest in itertools.product(*choices):
-        if depth == 1:
-            # Enough parts for the threads to share out.
-            longest = -(-interior[0] // (4 * threads)) if threads > 1 else interior[0]
-        else:
+    # Enough parts for the threads to share out.
+    fair = -(-interior[0] // (4 * threads)) if threads > 1 else interior[0]
+    caches = (SHARE * machine.second, SCRATCH_SHARE * machine.last / threads)
+    for rest, budget in itertools.product(itertools.product(*choices), sorted(set(caches))):
+        longest = fair
+        if depth > 1:
             section = math.prod(e + g for e, g in zip(rest, grown[1:], strict=True))
-            longest = int(budget / section) - grown[0]
+            longest = int(budget / itemsize / 2 / section) - grown[0]
         if longest >= 1:
             yield (min(longest, interior[0]), *rest)
             if threads > 1 and depth > 1:
