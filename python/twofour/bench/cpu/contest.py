@@ -10,6 +10,8 @@ from typing import Protocol
 
 import numpy as np
 
+from twofour.bench.turns import in_turn
+
 ROUNDS = 9
 SAMPLE_SECONDS = 2e-3  # of one sample, at least
 # Sweeps of operators whose weights sum up to less than one shrink the values that they read.
@@ -117,9 +119,8 @@ def compete(
 
     for one in contestants:
         attempt(one, lambda one=one: calibrate(one))
-    for turn in range(rounds if contestants else 0):
-        first = turn % len(contestants)
-        for one in (*contestants[first:], *contestants[:first]):
+    for turn in range(rounds):
+        for one in in_turn(contestants, turn):
             attempt(one, lambda one=one: measure(one))
     samples = {name: Samples(tuple(seconds), sweeps[name]) for name, seconds in found.items()}
     return samples, failed

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from twofour.bench.turns import in_turn
 from twofour.runtime.device import Device
 
 ROUNDS = 11
@@ -70,9 +71,8 @@ def compete(
     works = {c.name: _repeated(c, device, clock, sets) for c in contestants}
     found: dict[str, list[float]] = {name: [] for name in works}
     names = list(works)
-    for turn in range(rounds if names else 0):
-        first = turn % len(names)
-        for name in (*names[first:], *names[:first]):
+    for turn in range(rounds):
+        for name in in_turn(names, turn):
             work, sweeps = works[name]
             found[name].append(clock.seconds(work) / sweeps)
     return {name: Samples(tuple(found[name]), works[name][1]) for name in names}
