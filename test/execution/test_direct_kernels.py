@@ -9,6 +9,7 @@ import pytest
 import kernel_cases as cases
 from twofour.compiler import compile_cpu
 from twofour.options import CompileOptions
+from twofour.runtime import parse_boundary
 from twofour.targets.cpu import direct_kernel
 from twofour.targets.cpu.executable import CpuExecutable
 from twofour.targets.cpu.register_tile import RegisterTile
@@ -35,14 +36,18 @@ def explicit_sum(kernel, u, reach, shape):
     return total
 
 
+def compiled(monkeypatch, kernel, dtype, tile):
+    monkeypatch.setattr(direct_kernel, "choose_tile", lambda *arguments: RegisterTile(*tile))
+    return CpuExecutable(compile_cpu(kernel, CompileOptions(dtype=dtype)))
+
+
 @pytest.mark.parametrize("tile", [(1, 1), (1, 4), (2, 1), (2, 2), (4, 1)])
 @pytest.mark.parametrize(
     ("name", "dtype"), [("heat2d_ftcs", "f64"), ("heat2d_ftcs", "f32"), ("heat3d_ftcs", "f64")]
 )
 def test_every_extent_and_alignment(monkeypatch, name, dtype, tile):
-    monkeypatch.setattr(direct_kernel, "choose_tile", lambda *arguments: RegisterTile(*tile))
     kernel = cases.KERNELS[name]
-    program = CpuExecutable(compile_cpu(kernel, CompileOptions(dtype=dtype)))
+    program = compiled(monkeypatch, kernel, dtype, tile)
     single = program.compiled.single
     linear = program._linear_kernel(single)
     natives = linear.native, program._nontemporal_kernel(single)
@@ -63,3 +68,20 @@ def test_every_extent_and_alignment(monkeypatch, name, dtype, tile):
             out[...] = 0
             assert not space.any()
         assert np.array_equal(*results)
+
+
+@pytest.mark.parametrize("dtype", ["f64", "f32"])
+@pytest.mark.parametrize("name", ["laplacian1d_o8", "wrf_advection5_2d"])
+def test_every_tile_adds_in_the_same_order(monkeypatch, name, dtype):
+    # Rows of inputs so wide that several vectors of a block read the same inputs, of f64 at least.
+    kernel = cases.KERNELS[name]
+    u = cases.random_values(7, (17, 203) if kernel.rank == 2 else (203,), dtype)
+    u = cases.stored(u, dtype)
+    results = []
+    for tile in ((1, 1), (1, 4), (2, 2), (4, 2)):
+        stepper = compiled(monkeypatch, kernel, dtype, tile).linear_stepper(
+            parse_boundary("periodic", kernel.rank), 1
+        )
+        results.append(stepper.advance(u, 1))
+    for result in results[1:]:
+        cases.assert_same_bits(result, results[0], name)

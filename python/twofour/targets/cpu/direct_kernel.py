@@ -8,7 +8,8 @@ are added from the lowest offset to the highest by fused multiply-adds, whatever
 vectors, remainders and the sparse route give the same bits.
 """
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -131,6 +132,29 @@ class _Width:
     vectors: int
     lanes: int
     mask: ir.Value | None = None
+
+
+@dataclass(frozen=True)
+class _Products:
+    """Vectors to read, each from a point on of one of a block's vectors, and what to do with them.
+
+    `added` are products: of which of the vectors read, in which row and vector of the block they
+    are added, and the weight.
+    """
+
+    reads: list[tuple[int, Offset]]
+    added: list[tuple[int, int, int, float]]
+
+
+def _rows_of_inputs(steps: Sequence[Step]) -> Iterator[list[Step]]:
+    """Runs of steps that read one row of inputs from its begin to its end."""
+    run: list[Step] = []
+    for step in steps:
+        if run and not (step.point[:-1] == run[-1].point[:-1] and step.point > run[-1].point):
+            yield run
+            run = []
+        run.append(step)
+    yield run
 
 
 class _Emitter:
@@ -270,25 +294,59 @@ class _Emitter:
             self._emit_block(rows, [*bases, base], _Width(1, lanes, mask))
             scf.yield_([])
 
+    def _products(self, steps: Sequence[Step], rows: int, width: _Width) -> Iterator[_Products]:
+        """All products of a block, in an order that is that of the steps for every sum.
+
+        Where several sums of a row use a vector it is read once and used at once: LLVM would read
+        it once, too, and keep it on the stack in between. Sums of a single row would wait for each
+        other then.
+        """
+        vectors = range(width.vectors)
+        for run in _rows_of_inputs(steps):
+            uses: dict[int, list[tuple[int, Step]]] = {}
+            for step, place in itertools.product(run, vectors):
+                column = step.point[-1] + place * width.lanes
+                uses.setdefault(column, []).append((place, step))
+            if rows > 1 and len(uses) < len(run) * width.vectors:
+                for column in sorted(uses):
+                    first, step = uses[column][0]
+                    yield _Products(
+                        [(first, step.point)],
+                        [
+                            (0, row, place, weight)
+                            for place, step in uses[column]
+                            for row, weight in step.weights
+                        ],
+                    )
+            else:
+                for step in run:
+                    yield _Products(
+                        [(place, step.point) for place in vectors],
+                        [(v, row, v, w) for row, w in step.weights for v in vectors],
+                    )
+
     def _emit_block(self, rows: Rows, bases: list[ir.Value], width: _Width) -> None:
         """Some vectors of every row."""
         places = [[*bases[:-1], base] for base in self._columns(bases[-1], width)]
         sums = [[self._start(at, output, width) for at in places] for output in rows.outputs]
         for view, terms, steps in zip(self.inputs, self.kernel.inputs, rows.inputs, strict=True):
-            for step in steps:
-                shift = [p + lo for p, lo in zip(step.point, terms.reach_lo, strict=True)]
-                values = [self._read(view, at, shift, width) for at in places]
-                for row, number in step.weights:
-                    weight = self._number(number, width)
-                    sums[row] = [
-                        arith.mulf(weight, value)
-                        if total is None
-                        else math.fma(weight, value, total)
-                        for value, total in zip(values, sums[row], strict=True)
-                    ]
+            for group in self._products(steps, len(rows.outputs), width):
+                values = []
+                for place, point in group.reads:
+                    shift = [p + lo for p, lo in zip(point, terms.reach_lo, strict=True)]
+                    values.append(self._read(view, places[place], shift, width))
+                for read, row, place, weight in group.added:
+                    total = sums[row][place]
+                    sums[row][place] = self._added(weight, values[read], total, width)
         for output, totals in zip(rows.outputs, sums, strict=True):
             for at, total in zip(places, totals, strict=True):
                 self._write(total, shifted(self.constants, at, output), width)
+
+    def _added(
+        self, number: float, value: ir.Value, total: ir.Value | None, width: _Width
+    ) -> ir.Value:
+        weight = self._number(number, width)
+        return arith.mulf(weight, value) if total is None else math.fma(weight, value, total)
 
     def _columns(self, base: ir.Value, width: _Width) -> list[ir.Value]:
         """Where the vectors of a row begin."""
