@@ -26,8 +26,15 @@ def halo_bytes_per_point(kernel, tile) -> float:
     return 2 * math.prod(extents) / math.prod(tile)
 
 
-@pytest.mark.parametrize("chip", ["sm_80", "sm_90"])
-@pytest.mark.parametrize("name", TABLE_2.values())
+def in_turn():
+    """Every kernel on every chip; on one, in turn, for every change."""
+    for number, name in enumerate(TABLE_2.values()):
+        for turn, chip in enumerate(("sm_80", "sm_90")):
+            marks = () if turn == number % 2 else (pytest.mark.full,)
+            yield pytest.param(name, chip, id=f"{name}-{chip}", marks=marks)
+
+
+@pytest.mark.parametrize(("name", "chip"), list(in_turn()))
 def test_sparse_kernels_of_table_2(name, chip):
     kernel = built_in_kernels()[name]
     options = CompileOptions(chip, "sparse", "f16")

@@ -34,7 +34,6 @@ SAMPLE = {
     "advect2d_ctu",
     "heat3d_ftcs",
     "curlcurl_diag3d",
-    "laplacian3d_o6",
 }
 
 

@@ -33,6 +33,7 @@ SHARE, SCRATCH_SHARE = 0.8, 0.125
 # memory against arithmetic, no more.
 MULTIPLY_ADDS = 64  # bytes of multiply-adds a cycle
 NEAR, SHARED_CACHE, MEMORY = 32, 30, 3.5  # bytes a cycle from L2, L3 and memory
+SHOWN = 0.25  # of the work beside the longest: it overlaps, but not all of it
 COMMAND = 60  # cycles to start a sweep of a tile
 ROW = 50  # cycles that a row takes besides its points
 BARRIER = 2000  # cycles to meet the other threads
@@ -123,10 +124,11 @@ def _of_depth(
         scratch = 2 * itemsize * math.prod(e + g for e, g in zip(extents, grown, strict=True))
         near_rate = NEAR if scratch <= SHARE * machine.second else SHARED_CACHE
         near = 3 * itemsize / near_rate if depth > 1 else 0.0
-        busy = max(compute, near) * redundancy
+        parts = (compute * redundancy, near * redundancy, transfer)
         overhead = COMMAND * tiles / points + BARRIER * threads / depth / points
         overhead += ROW * redundancy * counts[-1] / interior[-1]
-        cycles = (max(busy, transfer) + min(busy, transfer) / 2) * balance + overhead
+        longest = max(parts)
+        cycles = (longest + SHOWN * (sum(parts) - longest)) * balance + overhead
         yield TileChoice(depth, extents, cycles)
 
 

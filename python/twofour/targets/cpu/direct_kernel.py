@@ -117,8 +117,6 @@ def build_direct_kernel(
     with ir.InsertionPoint(function.entry_block):
         code = ElementCode(element, unit.bytes)
         chosen = tile or kernel.tile(unit, nontemporal)
-        if kernel.rank == 1:
-            chosen = RegisterTile(1, chosen.vectors)
         rows_of = rows_of or kernel.rows
         _Emitter(kernel, code, chosen, function.entry_block, nontemporal, rows_of).emit()
         func.ReturnOp([])

@@ -28,6 +28,26 @@ def add_tile_driver(module: ir.Module, rank: int, itemsize: int) -> None:
                     op.operation.clone()
 
 
+def _descriptor(side: str) -> str:
+    """Code that makes the memref descriptor %<side> from %<side>_view and the arrays' addresses."""
+    pointer = ": (!llvm.ptr) -> !llvm.ptr, i64"
+    return f"""\
+        %{side}_static = llvm.getelementptr %{side}_view[4] {pointer}
+        %{side}_rest = llvm.getelementptr %{side}[2] {pointer}
+        "llvm.intr.memcpy"(%{side}_rest, %{side}_static, %bytes) <{{isVolatile = false}}>
+          : (!llvm.ptr, !llvm.ptr, i64) -> ()
+        %{side}_array = llvm.load %{side}_view : !llvm.ptr -> i64
+        %{side}_base_at = llvm.getelementptr %local[%{side}_array]
+          : (!llvm.ptr, i64) -> !llvm.ptr, i64
+        %{side}_base = llvm.load %{side}_base_at : !llvm.ptr -> i64
+        %{side}_offset_at = llvm.getelementptr %{side}_view[1] {pointer}
+        %{side}_offset = llvm.load %{side}_offset_at : !llvm.ptr -> i64
+        %{side}_address = llvm.add %{side}_base, %{side}_offset : i64
+        llvm.store %{side}_address, %{side} : i64, !llvm.ptr
+        llvm.store %{side}_address, %{side}_first : i64, !llvm.ptr
+"""
+
+
 # Words of the program: number of tiles; addresses of tiles, commands and views; words of a view.
 # Tile: first command, command after the last, bytes to add to source and to target.
 # Command: address of the code, first view, first and last row.
@@ -103,31 +123,7 @@ func.func @{DRIVE}(%program: !llvm.ptr, %arrays: !llvm.ptr, %sweeps: i64, %threa
         %in_at = llvm.mul %view, %width : i64
         %in_view = llvm.getelementptr %views[%in_at] : (!llvm.ptr, i64) -> !llvm.ptr, i64
         %out_view = llvm.getelementptr %in_view[%width] : (!llvm.ptr, i64) -> !llvm.ptr, i64
-        %in_static = llvm.getelementptr %in_view[4] : (!llvm.ptr) -> !llvm.ptr, i64
-        %out_static = llvm.getelementptr %out_view[4] : (!llvm.ptr) -> !llvm.ptr, i64
-        %in_rest = llvm.getelementptr %in[2] : (!llvm.ptr) -> !llvm.ptr, i64
-        %out_rest = llvm.getelementptr %out[2] : (!llvm.ptr) -> !llvm.ptr, i64
-        "llvm.intr.memcpy"(%in_rest, %in_static, %bytes) <{{isVolatile = false}}>
-          : (!llvm.ptr, !llvm.ptr, i64) -> ()
-        "llvm.intr.memcpy"(%out_rest, %out_static, %bytes) <{{isVolatile = false}}>
-          : (!llvm.ptr, !llvm.ptr, i64) -> ()
-        %in_array = llvm.load %in_view : !llvm.ptr -> i64
-        %in_base_at = llvm.getelementptr %local[%in_array] : (!llvm.ptr, i64) -> !llvm.ptr, i64
-        %in_base = llvm.load %in_base_at : !llvm.ptr -> i64
-        %in_offset_at = llvm.getelementptr %in_view[1] : (!llvm.ptr) -> !llvm.ptr, i64
-        %in_offset = llvm.load %in_offset_at : !llvm.ptr -> i64
-        %in_address = llvm.add %in_base, %in_offset : i64
-        llvm.store %in_address, %in : i64, !llvm.ptr
-        llvm.store %in_address, %in_first : i64, !llvm.ptr
-        %out_array = llvm.load %out_view : !llvm.ptr -> i64
-        %out_base_at = llvm.getelementptr %local[%out_array] : (!llvm.ptr, i64) -> !llvm.ptr, i64
-        %out_base = llvm.load %out_base_at : !llvm.ptr -> i64
-        %out_offset_at = llvm.getelementptr %out_view[1] : (!llvm.ptr) -> !llvm.ptr, i64
-        %out_offset = llvm.load %out_offset_at : !llvm.ptr -> i64
-        %out_address = llvm.add %out_base, %out_offset : i64
-        llvm.store %out_address, %out : i64, !llvm.ptr
-        llvm.store %out_address, %out_first : i64, !llvm.ptr
-        llvm.call %code(%in, %out, %row, %rows)
+{_descriptor("in")}{_descriptor("out")}        llvm.call %code(%in, %out, %row, %rows)
           : !llvm.ptr, (!llvm.ptr, !llvm.ptr, i64, i64) -> ()
       }}
       %next = llvm.atomicrmw add %shared, %one monotonic : !llvm.ptr, i64
