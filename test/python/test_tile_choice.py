@@ -40,6 +40,11 @@ def test_large_arrays_take_several_steps_within_the_caches(shape, threads):
     assert scratch(Caches(1 << 22, 1 << 22)) <= 1 << 22
 
 
+def test_arrays_that_stay_in_the_last_cache_take_one_step_at_a_time():
+    assert choose((512, 512)).steps == 1
+    assert choose((512, 512), machine=Caches(1 << 18, 1 << 20)).steps > 1
+
+
 def test_sums_of_many_terms_take_fewer_steps():
     assert choose((4096, 4096), 3, terms=49).steps < choose((4096, 4096), 1, terms=5).steps
 
