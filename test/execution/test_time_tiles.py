@@ -2,6 +2,8 @@
 """Time tiles in native code: the bits of single steps, whatever the tiles and threads."""
 
 import itertools
+import time
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ import pytest
 import kernel_cases as cases
 import twofour
 from twofour.errors import TwofourError
-from twofour.runtime import parse_boundary, tiled_stepping
+from twofour.runtime import parse_boundary, tile_program, tiled_stepping
 
 MODES = ("fixed", "zero", "constant(0.5)", "periodic", "reflect", "nearest")
 SHAPES = {1: (331,), 2: (37, 61), 3: (9, 17, 23)}
@@ -64,6 +66,32 @@ def test_stores_past_caches(monkeypatch, name, dtype):
             result, tiled(kernel, dtype, boundary, 1, (1, shape)).advance(u, 7), boundary
         )
         monkeypatch.setattr(tiled_stepping, "stores_past_caches", lambda *arguments: True)
+
+
+def test_threads_that_are_done_help_those_that_are_late(monkeypatch):
+    kernel = cases.KERNELS["heat2d_ftcs"]
+    u = np.random.default_rng(4).random((64, 40))
+    stepper = tiled(kernel, "f64", "periodic", 3, (2, (8, 40)))
+    expected = stepper.advance(u, 2)
+    (program,) = stepper._plans[u.shape]._programs.values()
+    result, seen = np.full_like(u, np.nan), []
+
+    def one_thread_is_late(work, threads):
+        early = [Thread(target=work, args=(number, threads)) for number in (0, 2)]
+        for thread in early:
+            thread.start()
+        deadline = time.monotonic() + 20
+        while np.isnan(result).any() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        seen.append(result.copy())
+        work(1, threads)
+        for thread in early:
+            thread.join()
+
+    monkeypatch.setattr(tile_program, "run_together", one_thread_is_late)
+    program.run(u, result, 1, 3)
+    cases.assert_same_bits(seen[0], expected)
+    cases.assert_same_bits(result, expected)
 
 
 def test_input_is_read_only_and_result_is_new():

@@ -30,8 +30,9 @@ from twofour.runtime.tiles import (
 
 CONSTANTS = len((SOURCE, TARGET)) + len(SCRATCH)
 ARRAYS = CONSTANTS + 1
+# Words of a thread, the last one its number; of what threads share, beside 8 a thread.
 ARRAY_WORDS = 8
-SHARED_WORDS = 24
+SHARED_WORDS = 16
 
 
 @dataclass(frozen=True)
@@ -188,8 +189,9 @@ class TileProgram:
         pitch = -(-(self.scratch_bytes + CACHE_LINE) // PAGE) * PAGE + 9 * CACHE_LINE
         scratch = self._scratch.take(threads * pitch + CACHE_LINE)
         start = -(-scratch.ctypes.data // CACHE_LINE) * CACHE_LINE
-        shared = np.zeros(SHARED_WORDS, np.int64)
+        shared = np.zeros(SHARED_WORDS + 8 * threads, np.int64)
         arrays = np.zeros((threads, ARRAY_WORDS), np.int64)
+        arrays[:, -1] = np.arange(threads)
         arrays[:, SOURCE], arrays[:, TARGET] = source.ctypes.data, target.ctypes.data
         arrays[:, CONSTANTS] = self._values.ctypes.data
         for array, offset in self._offsets.items():

@@ -2,7 +2,8 @@
 """Native code that runs time tiles: all steps of a call, on all threads, without Python between.
 
 `drive` takes what twofour.runtime.tile_program encodes. Each thread calls it once. In every sweep
-the threads take tiles from a common counter until none is left, then meet at a barrier, and the
+a thread takes the tiles of its own part one after the other, the same ones each time, since they
+are in its caches; then it helps the others, until no tile is left. They meet at a barrier, and the
 source and target arrays change places. A tile is a run of commands, each a call of a sweep kernel
 or of `copy_cells` on one input and one output view.
 
@@ -52,7 +53,9 @@ def _descriptor(side: str) -> str:
 # Tile: first command, command after the last, bytes to add to source and to target.
 # Command: address of the code, first view, first and last row.
 # View: array, byte offset, and a memref descriptor without its addresses.
-# Words shared by the threads, each on a cache line: next tile, threads at the barrier, its turn.
+# Words of a thread: addresses of the arrays, and in the last one its number.
+# Words shared by the threads, each on a cache line: threads at the barrier, its turn, and for each
+# thread how many tiles of its part were taken.
 _DRIVE = f"""
 llvm.func @sched_yield() -> i32
 func.func @{DRIVE}(%program: !llvm.ptr, %arrays: !llvm.ptr, %sweeps: i64, %threads: i64,
@@ -75,8 +78,10 @@ func.func @{DRIVE}(%program: !llvm.ptr, %arrays: !llvm.ptr, %sweeps: i64, %threa
   %views = llvm.load %p3 : !llvm.ptr -> !llvm.ptr
   %p4 = llvm.getelementptr %program[4] : (!llvm.ptr) -> !llvm.ptr, i64
   %width = llvm.load %p4 : !llvm.ptr -> i64
-  %arrived = llvm.getelementptr %shared[8] : (!llvm.ptr) -> !llvm.ptr, i64
-  %turn = llvm.getelementptr %shared[16] : (!llvm.ptr) -> !llvm.ptr, i64
+  %me_at = llvm.getelementptr %arrays[7] : (!llvm.ptr) -> !llvm.ptr, i64
+  %me = llvm.load %me_at : !llvm.ptr -> i64
+  %turn = llvm.getelementptr %shared[8] : (!llvm.ptr) -> !llvm.ptr, i64
+  %counters = llvm.getelementptr %shared[16] : (!llvm.ptr) -> !llvm.ptr, i64
   %target = llvm.getelementptr %arrays[1] : (!llvm.ptr) -> !llvm.ptr, i64
   %local1 = llvm.getelementptr %local[1] : (!llvm.ptr) -> !llvm.ptr, i64
   %in_first = llvm.getelementptr %in[1] : (!llvm.ptr) -> !llvm.ptr, i64
@@ -86,59 +91,76 @@ func.func @{DRIVE}(%program: !llvm.ptr, %arrays: !llvm.ptr, %sweeps: i64, %threa
   %local_bytes = llvm.mul %eight, %eight : i64
   scf.for %sweep = %zero to %sweeps step %one : i64 {{
     %mine = llvm.load %turn atomic acquire {{alignment = 8 : i64}} : !llvm.ptr -> i64
-    %first = llvm.atomicrmw add %shared, %one monotonic : !llvm.ptr, i64
-    %last = scf.while (%t = %first) : (i64) -> i64 {{
-      %more = llvm.icmp "slt" %t, %number : i64
-      scf.condition(%more) %t : i64
-    }} do {{
-    ^bb0(%t: i64):
-      %tile_at = llvm.mul %t, %four : i64
-      %tile = llvm.getelementptr %tiles[%tile_at] : (!llvm.ptr, i64) -> !llvm.ptr, i64
-      %begin = llvm.load %tile : !llvm.ptr -> i64
-      %t1 = llvm.getelementptr %tile[1] : (!llvm.ptr) -> !llvm.ptr, i64
-      %end = llvm.load %t1 : !llvm.ptr -> i64
-      %t2 = llvm.getelementptr %tile[2] : (!llvm.ptr) -> !llvm.ptr, i64
-      %from = llvm.load %t2 : !llvm.ptr -> i64
-      %t3 = llvm.getelementptr %tile[3] : (!llvm.ptr) -> !llvm.ptr, i64
-      %to = llvm.load %t3 : !llvm.ptr -> i64
-      "llvm.intr.memcpy"(%local, %arrays, %local_bytes) <{{isVolatile = false}}>
-        : (!llvm.ptr, !llvm.ptr, i64) -> ()
-      %a0 = llvm.load %local : !llvm.ptr -> i64
-      %b0 = llvm.add %a0, %from : i64
-      llvm.store %b0, %local : i64, !llvm.ptr
-      %a1 = llvm.load %local1 : !llvm.ptr -> i64
-      %b1 = llvm.add %a1, %to : i64
-      llvm.store %b1, %local1 : i64, !llvm.ptr
-      scf.for %c = %begin to %end step %one : i64 {{
-        %command_at = llvm.mul %c, %four : i64
-        %command = llvm.getelementptr %commands[%command_at]
-          : (!llvm.ptr, i64) -> !llvm.ptr, i64
-        %code = llvm.load %command : !llvm.ptr -> !llvm.ptr
-        %c1 = llvm.getelementptr %command[1] : (!llvm.ptr) -> !llvm.ptr, i64
-        %view = llvm.load %c1 : !llvm.ptr -> i64
-        %c2 = llvm.getelementptr %command[2] : (!llvm.ptr) -> !llvm.ptr, i64
-        %row = llvm.load %c2 : !llvm.ptr -> i64
-        %c3 = llvm.getelementptr %command[3] : (!llvm.ptr) -> !llvm.ptr, i64
-        %rows = llvm.load %c3 : !llvm.ptr -> i64
-        %in_at = llvm.mul %view, %width : i64
-        %in_view = llvm.getelementptr %views[%in_at] : (!llvm.ptr, i64) -> !llvm.ptr, i64
-        %out_view = llvm.getelementptr %in_view[%width] : (!llvm.ptr, i64) -> !llvm.ptr, i64
-{_descriptor("in")}{_descriptor("out")}        llvm.call %code(%in, %out, %row, %rows)
-          : !llvm.ptr, (!llvm.ptr, !llvm.ptr, i64, i64) -> ()
+    scf.for %other = %zero to %threads step %one : i64 {{
+      %whose = llvm.add %me, %other : i64
+      %part = llvm.urem %whose, %threads : i64
+      %counter_at = llvm.mul %part, %eight : i64
+      %counter = llvm.getelementptr %counters[%counter_at] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+      %part_next = llvm.add %part, %one : i64
+      %before_part = llvm.mul %part, %number : i64
+      %part_begin = llvm.udiv %before_part, %threads : i64
+      %after_part = llvm.mul %part_next, %number : i64
+      %part_end = llvm.udiv %after_part, %threads : i64
+      %taken = llvm.atomicrmw add %counter, %one monotonic : !llvm.ptr, i64
+      %first = llvm.add %part_begin, %taken : i64
+      %last = scf.while (%t = %first) : (i64) -> i64 {{
+        %more = llvm.icmp "slt" %t, %part_end : i64
+        scf.condition(%more) %t : i64
+      }} do {{
+      ^bb0(%t: i64):
+        %tile_at = llvm.mul %t, %four : i64
+        %tile = llvm.getelementptr %tiles[%tile_at] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+        %begin = llvm.load %tile : !llvm.ptr -> i64
+        %t1 = llvm.getelementptr %tile[1] : (!llvm.ptr) -> !llvm.ptr, i64
+        %end = llvm.load %t1 : !llvm.ptr -> i64
+        %t2 = llvm.getelementptr %tile[2] : (!llvm.ptr) -> !llvm.ptr, i64
+        %from = llvm.load %t2 : !llvm.ptr -> i64
+        %t3 = llvm.getelementptr %tile[3] : (!llvm.ptr) -> !llvm.ptr, i64
+        %to = llvm.load %t3 : !llvm.ptr -> i64
+        "llvm.intr.memcpy"(%local, %arrays, %local_bytes) <{{isVolatile = false}}>
+          : (!llvm.ptr, !llvm.ptr, i64) -> ()
+        %a0 = llvm.load %local : !llvm.ptr -> i64
+        %b0 = llvm.add %a0, %from : i64
+        llvm.store %b0, %local : i64, !llvm.ptr
+        %a1 = llvm.load %local1 : !llvm.ptr -> i64
+        %b1 = llvm.add %a1, %to : i64
+        llvm.store %b1, %local1 : i64, !llvm.ptr
+        scf.for %c = %begin to %end step %one : i64 {{
+          %command_at = llvm.mul %c, %four : i64
+          %command = llvm.getelementptr %commands[%command_at]
+            : (!llvm.ptr, i64) -> !llvm.ptr, i64
+          %code = llvm.load %command : !llvm.ptr -> !llvm.ptr
+          %c1 = llvm.getelementptr %command[1] : (!llvm.ptr) -> !llvm.ptr, i64
+          %view = llvm.load %c1 : !llvm.ptr -> i64
+          %c2 = llvm.getelementptr %command[2] : (!llvm.ptr) -> !llvm.ptr, i64
+          %row = llvm.load %c2 : !llvm.ptr -> i64
+          %c3 = llvm.getelementptr %command[3] : (!llvm.ptr) -> !llvm.ptr, i64
+          %rows = llvm.load %c3 : !llvm.ptr -> i64
+          %in_at = llvm.mul %view, %width : i64
+          %in_view = llvm.getelementptr %views[%in_at] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+          %out_view = llvm.getelementptr %in_view[%width] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+{_descriptor("in")}{_descriptor("out")}          llvm.call %code(%in, %out, %row, %rows)
+            : !llvm.ptr, (!llvm.ptr, !llvm.ptr, i64, i64) -> ()
+        }}
+        %also_taken = llvm.atomicrmw add %counter, %one monotonic : !llvm.ptr, i64
+        %next = llvm.add %part_begin, %also_taken : i64
+        scf.yield %next : i64
       }}
-      %next = llvm.atomicrmw add %shared, %one monotonic : !llvm.ptr, i64
-      scf.yield %next : i64
     }}
     %s = llvm.load %arrays : !llvm.ptr -> i64
     %d = llvm.load %target : !llvm.ptr -> i64
     llvm.store %d, %arrays : i64, !llvm.ptr
     llvm.store %s, %target : i64, !llvm.ptr
-    %before = llvm.atomicrmw add %arrived, %one acq_rel : !llvm.ptr, i64
+    %before = llvm.atomicrmw add %shared, %one acq_rel : !llvm.ptr, i64
     %now = llvm.add %before, %one : i64
     %is_last = llvm.icmp "eq" %now, %threads : i64
     scf.if %is_last {{
       llvm.store %zero, %shared atomic monotonic {{alignment = 8 : i64}} : i64, !llvm.ptr
-      llvm.store %zero, %arrived atomic monotonic {{alignment = 8 : i64}} : i64, !llvm.ptr
+      scf.for %part = %zero to %threads step %one : i64 {{
+        %counter_at = llvm.mul %part, %eight : i64
+        %counter = llvm.getelementptr %counters[%counter_at] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+        llvm.store %zero, %counter atomic monotonic {{alignment = 8 : i64}} : i64, !llvm.ptr
+      }}
       %following = llvm.add %mine, %one : i64
       llvm.store %following, %turn atomic release {{alignment = 8 : i64}} : i64, !llvm.ptr
     }} else {{
