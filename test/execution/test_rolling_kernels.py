@@ -29,7 +29,6 @@ SAMPLE = [
     ("advect2d_ctu", "f16"),
     ("heat3d_ftcs", "f64"),
     ("curlcurl_diag3d", "f32"),
-    ("paper_box3d27p", "f16"),
 ]
 LEVELS = [
     ("heat1d_ftcs", "f64", 4, (997,)),
