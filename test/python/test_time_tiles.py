@@ -184,7 +184,7 @@ def test_one_step_needs_scratch_at_the_rim_only():
 @pytest.mark.parametrize("boundary", ["fixed", "periodic"])
 def test_rows_are_whole_blocks_that_begin_lines(boundary):
     blocks, steps = Blocks(8, 4), 4
-    geometry = geometry_of(ASYMMETRIC_2D, parse_boundary(boundary, 2), (40, 300))
+    geometry = geometry_of(STAR_2D, parse_boundary(boundary, 2), (40, 300))
     columns = cut(geometry, (40, 64), blocks)[1]
     assert [begin % blocks.points for begin, _ in columns[1:]] == [0] * (len(columns) - 1)
     for number, (begin, end) in enumerate(columns):

@@ -149,8 +149,8 @@ def _extents(
     ][1:]
     # Enough parts for the threads to share out.
     fair = -(-interior[0] // (4 * threads)) if threads > 1 else interior[0]
-    caches = (SHARE * machine.second, SCRATCH_SHARE * machine.last / threads)
-    for rest, budget in itertools.product(itertools.product(*choices), sorted(set(caches))):
+    budgets = {SHARE * machine.second, SCRATCH_SHARE * machine.last / threads}
+    for rest, budget in itertools.product(itertools.product(*choices), sorted(budgets)):
         longest = fair
         if depth > 1:
             section = math.prod(e + g for e, g in zip(rest, grown[1:], strict=True))

@@ -9,7 +9,7 @@ from twofour.bench.cpu.contest import Sweeper
 from twofour.bench.cpu.workload import NUMPY, Workload, initial_values
 from twofour.runtime.boundary import HaloRefresh, parse_boundary
 from twofour.runtime.dtypes import element_type
-from twofour.runtime.page_offset import PAGE, page_offset
+from twofour.runtime.page_offset import PAGE, empty_beside
 
 
 class Arrays:
@@ -26,8 +26,8 @@ class Arrays:
         boundary = parse_boundary(workload.boundary, len(shape))
         element = element_type(workload.dtype)
         HaloRefresh(shape, (inside.lower, inside.upper), boundary, element)(self.initial)
-        apart = page_offset(self.initial.strides[:-1])
-        self.both = (_at(shape, dtype, 0), _at(shape, dtype, apart))
+        first = _at_page(shape, dtype)
+        self.both = first, empty_beside(first, lambda count: np.empty(count, np.uint8))
         self.interior = inside.slices
         self._fresh = not workload.averages
         self.reset()
@@ -53,9 +53,9 @@ class Arrays:
         return self.both[sweeps % 2]
 
 
-def _at(shape: tuple[int, ...], dtype: np.dtype, place: int) -> np.ndarray:
-    """An array that begins `place` bytes into a page."""
+def _at_page(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """An array that begins a page."""
     size = int(np.prod(shape)) * dtype.itemsize
-    space = np.empty(size + 2 * PAGE, np.uint8)
-    skip = (place - space.ctypes.data) % PAGE
+    space = np.empty(size + PAGE, np.uint8)
+    skip = -space.ctypes.data % PAGE
     return space[skip : skip + size].view(dtype).reshape(shape)
