@@ -29,6 +29,8 @@ from twofour.tensor_map import UNIT, TensorMap
 MAX_BLOCKS = 2**31 - 1
 # Coordinates of the copy engine are signed numbers of 32 bits.
 MAX_COORDINATE = 2**31 - 1
+# A last wave that is not full counts little after so many others.
+MANY_WAVES = 4
 # What the start of a march costs, in steps of it.
 START_STEPS = 12
 
@@ -67,14 +69,18 @@ def block_count(tile: Sequence[int], march: int, shape: Sequence[int]) -> int:
 def balanced_block_count(
     tile: Sequence[int], march: int, shape: Sequence[int], at_once: int
 ) -> int:
-    """Blocks that write an output of `shape` in whole waves of `at_once` blocks.
+    """Blocks that write an output of `shape`: as many as the march asks for where that is many.
 
-    The blocks share the first axis evenly, in marches between an eighth and twice of `march`.
+    Fewer are whole waves of `at_once` blocks, which share the first axis evenly, in marches between
+    an eighth and twice of `march`.
     """
     steps = -(-shape[0] // tile[0])
     side_by_side = block_count(tile[1:], 1, shape[1:]) if len(tile) > 1 else 1
     if not steps or not side_by_side:
         return 0
+    asked = side_by_side * -(-steps // march)
+    if asked >= MANY_WAVES * at_once:
+        return asked
 
     def cost(segments: int) -> tuple[int, int]:
         waves = -(-side_by_side * segments // at_once)
@@ -149,11 +155,18 @@ def tensor_maps(spec: KernelSpec, views: Sequence, addresses: Sequence[int]) -> 
 
     Raises TwofourError for views that are beyond the limits of the copy engine.
     """
-    return [_tensor_map(wanted, views[wanted.view], addresses[wanted.view]) for wanted in spec.maps]
+    return [
+        _tensor_map(wanted, views[wanted.view], addresses[wanted.view], wanted.view >= spec.inputs)
+        for wanted in spec.maps
+    ]
 
 
-def _tensor_map(wanted: MapSpec, view, address: int) -> TensorMap:
+def _tensor_map(wanted: MapSpec, view, address: int, is_output: bool) -> TensorMap:
     *outer, last = view.shape
+    if is_output:
+        # The copy engine writes whole units; kernels write the elements of the last one themselves.
+        unit = UNIT // view.dtype.itemsize
+        last = max(unit, last // unit * unit)
     extents = (*outer, last + wanted.lead)
     if max(extents) > MAX_COORDINATE:
         raise TwofourError(

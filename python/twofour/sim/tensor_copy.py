@@ -2,8 +2,9 @@
 """cp.async.bulk.tensor: boxes of a tensor, to shared memory and back (PTX ISA, tile mode).
 
 A copy moves the box of a tensor map, at signed coordinates, innermost first. In shared memory the
-box is dense, at a multiple of 128 bytes. Elements beyond the tensor are read as zeros and never
-written. An mbarrier counts the bytes of the whole box.
+box is dense, at a multiple of 128 bytes. Elements beyond the tensor are read as zeros. They are not
+written either, but in units of 16 bytes: an H200 writes the whole of a unit in which a row of the
+tensor ends. An mbarrier counts the bytes of the whole box.
 """
 
 from dataclasses import replace
@@ -18,7 +19,7 @@ from twofour.sim.machine import PARAMETER_WINDOW, Active
 from twofour.sim.memory import UNSIGNED
 from twofour.sim.ptx import Address, Instruction
 from twofour.sim.tensor_map import decode as decode_map
-from twofour.tensor_map import ALIGNMENT, BYTES, MAX_RANK, TensorMap
+from twofour.tensor_map import ALIGNMENT, BYTES, MAX_RANK, UNIT, TensorMap
 
 BOX_ALIGNMENT = 128  # bytes, in shared memory
 
@@ -81,6 +82,13 @@ class _Boxes:
             message = f"expected a tensor map of rank {self._rank}, got {tensor.rank}"
             fault(self._instruction, "undefined operation", message, lane, address)
         return tensor
+
+
+def _written(tensor: TensorMap) -> TensorMap:
+    """The tensor whose elements a copy to it writes: rows end with a unit."""
+    unit = UNIT // tensor.itemsize
+    row = -(-tensor.extents[0] // unit) * unit
+    return replace(tensor, extents=(row, *tensor.extents[1:]))
 
 
 def _elements(tensor: TensorMap, coordinates) -> tuple[np.ndarray, np.ndarray]:
@@ -164,7 +172,7 @@ def _to_global(binder, instruction, rank):
         everyone, offsets = lanes_of(binder, active), origin(active)
         for chosen, tensor, coordinates in boxes.of(active):
             lanes = everyone[chosen]
-            address, inside = _elements(tensor, coordinates)
+            address, inside = _elements(_written(tensor), coordinates)
             size = address[0].size * tensor.itemsize
             chunks, owners = _places(binder, instruction, offsets[chosen], lanes, size)
             values = read_chunks(binder, instruction, chunks, owners)

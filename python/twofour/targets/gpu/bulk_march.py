@@ -3,7 +3,9 @@
 
 One thread starts all copies. A halo tile is one box of the input; the engine fills what lies beyond
 the input with zeros, and its bytes arrive at the mbarrier of their stage. A staging tile is written
-in boxes, too, and the engine leaves out what lies beyond the output.
+in boxes, too, and the engine leaves out what lies beyond the output, but in units of 16 bytes:
+where a row of the output ends within one, its last elements are not in the tensor map, and threads
+write them.
 
     thread 0: make the barriers; begin to copy the first halo tiles, one for each stage
     for every block tile:
@@ -11,18 +13,20 @@ in boxes, too, and the engine leaves out what lies beyond the output.
         multiply, from its halo tile into one of two staging tiles
         wait until the other staging tile has been read; fence; barrier of the block
         thread 0: begin to write the staging tile, and to copy a halo tile into this stage
+        where rows of the output end here, within a unit: write their last elements
 
 The barrier of the block is needed to have the staging tile complete. It also says that the halo
 tile has been read, so that stages need no barriers of their own to say that they are free; and,
 since thread 0 has waited before it, that the other staging tile may be filled.
 """
 
+import math
 from collections.abc import Callable
 
 from twofour.layout.block_layout import BARRIER_BYTES
-from twofour.mlir import arith, gpu, ir, llvm, nvvm, scf
+from twofour.mlir import arith, gpu, ir, llvm, memref, nvvm, scf
 from twofour.targets.gpu.block_code import BlockCode, shared_address
-from twofour.targets.gpu.code import Index
+from twofour.targets.gpu.code import Index, conjunction
 from twofour.targets.gpu.kernel_abi import tensor_map
 from twofour.targets.gpu.matrix_ops import i32
 from twofour.targets.gpu.tile_product import TileProduct
@@ -42,12 +46,27 @@ class BulkMarch:
         self.block, self.code, self.layout = block, block.code, block.layout
         self.make_product = product
         self.input_map, self.output_map = (tensor_map(block.name, n) for n in (0, 1))
-        thread = gpu.thread_id(gpu.Dimension.x)
-        self.leads = arith.cmpi(arith.CmpIPredicate.eq, thread, self.code.value(0))
+        self.thread = gpu.thread_id(gpu.Dimension.x)
+        self.leads = arith.cmpi(arith.CmpIPredicate.eq, self.thread, self.code.value(0))
         layout = self.layout
         self.halo, self.staging = (shared_address(x) for x in (block.halo, block.staging))
         staged = layout.stagings * layout.staging_elements * layout.itemsize
         self.barriers = arith.addi(self.staging, _word(staged))
+        self._find_rest()
+
+    def _find_rest(self) -> None:
+        """Where the rows of the output end in whole units, and whether more of them lies here."""
+        code, block = self.code, self.block
+        size, first = block.target.sizes[-1], block.origin[-1]
+        self.whole = code.sub(size, code.rem(size, block.copy))
+        self.writes = code.less(first, self.whole)
+        self.has_rest = conjunction(
+            [
+                code.less(self.whole, size),
+                code.less(code.add(first, -1), self.whole),
+                code.less(self.whole, code.add(first, self.layout.tile[-1])),
+            ]
+        )
 
     def emit(self) -> None:
         """Emit the whole march."""
@@ -82,7 +101,7 @@ class BulkMarch:
         gpu.barrier()
 
         def move() -> None:
-            self._write(self.block.row_of(tile), staging)
+            code.when(self.writes, lambda: self._write(self.block.row_of(tile), staging))
             following = code.add(tile, layout.stages)
             code.when(
                 code.less(following, count),
@@ -90,6 +109,7 @@ class BulkMarch:
             )
 
         code.when(self.leads, move)
+        code.when(self.has_rest, lambda: self._write_rest(self.block.row_of(tile), place))
         last = arith.cmpi(arith.CmpIPredicate.eq, stage, _word(layout.stages - 1))
         one = _word(1)
         scf.yield_(
@@ -141,6 +161,40 @@ class BulkMarch:
             at = self._coordinates([row, *outer, self.code.add(last, column)])
             nvvm.cp_async_bulk_tensor_global_shared_cta(self.output_map, box, at)
         nvvm.cp_async_bulk_commit_group()
+
+    def _write_rest(self, row: Index, staging: Index) -> None:
+        """Write the last elements of the rows of axis 0 from `row` on, an element a thread."""
+        code, block, layout = self.code, self.block, self.layout
+        rows, target = math.prod(layout.tile[:-1]), block.target
+        first = code.sub(self.whole, block.origin[-1])
+        base = code.mul(staging, layout.staging_elements)
+
+        def element(number: Index) -> None:
+            left, column = (
+                code.div(number, block.copy),
+                code.add(first, code.rem(number, block.copy)),
+            )
+            places = [0] * (block.rank - 1)
+            for axis in range(block.rank - 2, -1, -1):
+                places[axis] = code.rem(left, layout.tile[axis]) if axis else left
+                left = code.div(left, layout.tile[axis])
+            at = [
+                code.add(origin, place)
+                for origin, place in zip([row, *block.origin[1:]], [*places, column], strict=True)
+            ]
+            inside = [code.less(x, size) for x, size in zip(at, target.sizes, strict=True)]
+            width = layout.output_width
+            box = code.mul(code.div(column, width), width * layout.output_base_strides[-1])
+            staged = code.dot(places, layout.output_strides[:-1])
+            place = code.add(base, staged, box, code.rem(column, width))
+
+            def write() -> None:
+                value = memref.load(block.staging, [code.value(place)])
+                memref.store(value, target.flat, [code.value(code.dot(at, target.strides))])
+
+            code.when(conjunction(inside), write)
+
+        code.loop(self.thread, rows * block.copy, layout.threads, element)
 
     def _barrier(self, stage: ir.Value) -> ir.Value:
         """The barrier of a stage."""
