@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twofour.cost import GPUS, Costs, GpuModel, Mma, find, predict
+from twofour.cost.model import SPREAD_BYTES, SPREAD_LOSS, dram_bytes
 from twofour.errors import TwofourError
 from twofour.sim import chips
 
@@ -28,6 +29,7 @@ CHIP = GpuModel(
     mma_macs_per_clock={"f16": 1000, "f64": 100},
     fma_per_clock={"f32": 100, "f64": 10},
     mma_sync_fraction=0.5,
+    mma_sp_sync_fraction=0.25,
     launch_seconds=0.0,
 )
 # A copy of 2-byte points and next to nothing else, in one whole wave of 10 x 10 blocks.
@@ -62,10 +64,10 @@ SPARSE = Mma("f16", True, 16, 8, 32)
         ({"instructions": 0.28}, "issue", 100.0, 0.7),
         # 0.5 x 10e12 / (0.5 x 2048)
         ({"mma": {DENSE: 0.5}}, "mma", 4.8828125, 0.5),
-        # Twice the multiply-adds at twice the rate.
-        ({"mma": {SPARSE: 0.5}}, "mma", 4.8828125, 0.5),
+        # Twice the multiply-adds at twice the rate, of which half as much is reached.
+        ({"mma": {SPARSE: 0.5}}, "mma", 4.8828125 / 2, 0.25),
         # The same and, for f64, 8 x 8 x 4 at a tenth of the rate: 1024 + 10 x 256
-        ({"mma": {SPARSE: 0.5, Mma("f64", False, 8, 8, 4): 1.0}}, "mma", 5000 / 3584, 0.5),
+        ({"mma": {SPARSE: 0.5, Mma("f64", False, 8, 8, 4): 1.0}}, "mma", 2500 / 3584, 0.25),
         # 0.7 x 1e12 / (10 + 10 x 4)
         ({"fma": {"f32": 10.0, "f64": 4.0}}, "fma", 14.0, 0.7),
         # 10 x 20 warps x 100 bytes / 500 ns / 4
@@ -192,12 +194,15 @@ def any_costs(draw):
         resident_blocks=resident,
         blocks=draw(st.integers(1, 20_000)),
         steps=draw(st.integers(1, 4)),
+        halo_bytes=draw(amounts(4)),
+        span_bytes=draw(amounts(1e7)),
         mma={SPARSE: draw(amounts(0.2))},
         fma={"f32": draw(amounts(60)), "f64": draw(amounts(10))},
     )
 
 
 AMOUNTS = ["instructions", "l1_wavefronts", "l2_bytes", "dram_bytes", "mma", "fma"]
+AMOUNTS += ["halo_bytes", "span_bytes"]
 
 
 @given(st.sampled_from(list(GPUS.values())), any_costs(), st.data())
@@ -224,7 +229,7 @@ def test_more_of_a_cost_is_never_faster(gpu, costs, data):
 def test_no_resource_is_busier_than_it_may_be(gpu, costs, points):
     prediction = predict(gpu, costs, points)
     limits = dict.fromkeys(["l2", "l1", "fma", "issue"], 0.7)
-    limits |= {"dram": gpu.copy_fraction, "mma": min(0.7, gpu.mma_sync_fraction)}
+    limits |= {"dram": gpu.copy_fraction, "mma": min(0.7, gpu.mma_sp_sync_fraction)}
     limits |= {"latency": 1.0, "launch": 1.0}
     assert prediction.busy.keys() == limits.keys()
     for resource, limit in limits.items():
@@ -233,6 +238,21 @@ def test_no_resource_is_busier_than_it_may_be(gpu, costs, points):
     # A launch takes its DRAM traffic at the rate of a copy, or longer; a copy is a launch too.
     copies = costs.steps * max(1, 2 * costs.store_bytes / costs.dram_bytes)
     assert prediction.fraction_of_copy <= copies * (1 + 1e-12)
+
+
+def test_places_far_apart_and_halos_that_are_not_kept_take_time():
+    points = 100_000_000
+    copy = predict(CHIP, COPY, points).gstencil_per_s
+    # 10 x 1.6e6 bytes: once the bytes from which on it counts.
+    spread = replace(COPY, span_bytes=SPREAD_BYTES / 10)
+    assert predict(CHIP, spread, points).gstencil_per_s == pytest.approx(copy * (1 - SPREAD_LOSS))
+    # The cache holds 2^20 of 2 x 2^21 bytes that are read and written between two reads.
+    marching = replace(COPY, span_bytes=2**21 / 10, halo_bytes=1.0)
+    assert dram_bytes(CHIP, marching, points) == pytest.approx(4 + 0.75)
+    assert dram_bytes(CHIP, replace(marching, span_bytes=2**19 / 10), points) == 4
+    # No more than the whole array.
+    assert dram_bytes(CHIP, marching, 2**20) == pytest.approx(4 + 0.75)
+    assert dram_bytes(CHIP, marching, 2**18) == 4
 
 
 @pytest.mark.parametrize(

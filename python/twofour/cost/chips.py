@@ -20,9 +20,10 @@ class GpuModel:
     `l1_bytes_per_clock`, the first-level cache and shared memory together; `issue_per_clock`, warp
     instructions; `fma_per_clock`, fused multiply-adds of scalars by type; `mma_macs_per_clock`,
     multiply-adds of dense matrix instructions by operand, sparse ones counting the zeros as well at
-    twice the rate. `mma_sync_fraction` is the part of that rate that mma.sync and mma.sp.sync
-    reach. `l2_bytes` is the size of the second-level cache, `dram_latency_s` the time from a load
-    to its data, `launch_seconds` what a launch costs beside its work.
+    twice the rate. `mma_sync_fraction` is the part of that rate that mma.sync reaches, and
+    `mma_sp_sync_fraction` that of mma.sp.sync. `l2_bytes` is the size of the second-level cache,
+    `dram_latency_s` the time from a load to its data at the rate of a copy, `launch_seconds` what a
+    launch costs beside its work.
     """
 
     name: str
@@ -37,12 +38,15 @@ class GpuModel:
     mma_macs_per_clock: Mapping[str, int]
     fma_per_clock: Mapping[str, int]
     mma_sync_fraction: float = 1.0
+    mma_sp_sync_fraction: float = 1.0
     l1_bytes_per_clock: int = 128
     issue_per_clock: int = 4
     launch_seconds: float = 2e-6
 
 
-def _hopper(name: str, dram_bytes_per_s: float, copy_fraction: float) -> GpuModel:
+def _hopper(
+    name: str, dram_bytes_per_s: float, copy_fraction: float, l2_bytes: int = 50 << 20
+) -> GpuModel:
     """H100 and H200 differ in their memory only."""
     return GpuModel(
         name=name,
@@ -51,12 +55,13 @@ def _hopper(name: str, dram_bytes_per_s: float, copy_fraction: float) -> GpuMode
         clock_hz=1.83e9,
         dram_bytes_per_s=dram_bytes_per_s,
         copy_fraction=copy_fraction,
-        dram_latency_s=350e-9,
-        l2_bytes=50 << 20,
+        dram_latency_s=1200e-9,
+        l2_bytes=l2_bytes,
         l2_bytes_per_clock=4472,
         mma_macs_per_clock={"f16": 2048, "bf16": 2048, "tf32": 1024, "f64": 128},
         fma_per_clock={"f16": 256, "f32": 128, "f64": 64},
-        mma_sync_fraction=0.62,
+        mma_sync_fraction=0.66,
+        mma_sp_sync_fraction=0.49,
     )
 
 
@@ -77,7 +82,7 @@ GPUS = {
             fma_per_clock={"f16": 256, "f32": 64, "f64": 32},
         ),
         _hopper("H100", 3350e9, 0.86),
-        _hopper("H200", 4800e9, 0.83),
+        _hopper("H200", 4800e9, 0.87, 60 << 20),
         GpuModel(
             name="RTX4090",
             architecture="sm_89",

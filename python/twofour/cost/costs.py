@@ -33,6 +33,11 @@ class Costs:
     `bytes_in_flight` are those that one warp has asked for and waits for, on average over its life;
     `resident_warps` and `resident_blocks` are those of one multiprocessor at a time. Counts are not
     negative, and all numbers of warps, blocks, steps and bytes in flight are positive.
+
+    Blocks that march read `halo_bytes` for every output point besides `dram_bytes`, which their
+    neighbours read, too; they come from the second-level cache as far as it holds what marches at
+    work have read. `span_bytes` are the inputs of the marches at work on one multiprocessor, from
+    their first rows to their last ones; 0 for blocks that do not march.
     """
 
     instructions: float
@@ -45,5 +50,7 @@ class Costs:
     resident_blocks: int
     blocks: int
     steps: int = 1
+    halo_bytes: float = 0.0
+    span_bytes: float = 0.0
     mma: Mapping[Mma, float] = field(default_factory=dict)
     fma: Mapping[str, float] = field(default_factory=dict)

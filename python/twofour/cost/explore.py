@@ -21,8 +21,8 @@ REFERENCE = {"sm_80": "A100", "sm_89": "RTX4090", "sm_90": "H200", "sm_100": "H2
 DOMAINS = {1: (10_240_000,), 2: (10_240, 10_240), 3: (1024, 1024, 1024)}
 # Layouts that are predicted to differ by less are as good as each other.
 TOLERANCE = 0.01
-# Resources that are less busy count the same, and so do bytes in flight that are less in need.
-AT_EASE, WAITING = 0.6, 0.8
+# Resources that are less busy count the same.
+AT_EASE = 0.6
 
 T = TypeVar("T")
 
@@ -62,8 +62,6 @@ def best_march(layouts: Sequence[March], costs: Callable[..., Costs], gpu: GpuMo
     def busiest(pair: tuple[March, Prediction]) -> tuple[float, int]:
         layout, prediction = pair
         busy = {**prediction.busy, "dram": 0.0}
-        # Bytes in flight beyond what is needed are worth little.
-        busy["latency"] -= WAITING - AT_EASE
         return max(AT_EASE, *busy.values()), layout.registers
 
     return min(about_fastest(found, lambda pair: pair[1].seconds_per_point), key=busiest)[0]

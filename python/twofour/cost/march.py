@@ -2,8 +2,7 @@
 """What kernels that march (layout.march) have in common: blocks, what they read, their rounds.
 
 Rows of inputs that warps of one block share in a step come from the first-level cache, those that
-neighbouring blocks share from the second: only where one march ends and the next begins are inputs
-read from memory twice.
+neighbouring blocks share from the second as long as it holds them.
 """
 
 from __future__ import annotations
@@ -21,11 +20,14 @@ from twofour.runtime.launching import balanced_block_count, block_count
 # touches an edge; a read, and the address of a row of them; an address and the write of a row of
 # outputs.
 START, READ, ADDRESS, WRITE = 110, 1, 1, 2
+START_BETWEEN = 97  # more where there is an axis between
 STEP, ROUND = 2, 7  # of the march, and of its main loop
 TRIMMED = 2  # with several levels: who holds outputs that are complete
 MOVED = 0.75  # of the words that were read ahead, in loops of one step a round
 CHECKED = 5  # more, where a row to read may not exist
 EDGE_ROW = 5  # more, in strips at an edge
+PREFETCHED_COUNT = 0.5  # of what plain threads prefetch is in flight: fitted to an H200
+PREFETCH, ROUND_PREFETCH = 3, 4  # of a row, and whether there are rows to prefetch
 END_READ = 10  # more, in strips at the end of a row: whether a step meets it
 
 
@@ -71,8 +73,9 @@ def rows_added(layout: March, steps: int) -> float:
     """
     levels, depth = layout.levels, layout.depth
     rows = levels * steps + depth * levels * (levels - 1) / 2
-    if layout.compact:
-        rows += levels * depth / 2
+    # The last rows are begun in vain, but not added to when nothing is left to read.
+    vain = max(0, depth - layout.steps_ahead)
+    rows += levels * vain * (vain + 1) / (2 * (depth + 1))
     return layout.rows * rows
 
 
@@ -101,9 +104,11 @@ def march_costs(
         instructions=room * march_instructions(layout, work, steps, shape) / (steps * outputs),
         l1_wavefronts=room * wavefronts / outputs,
         l2_bytes=halo * read + work.table_bytes / (steps * outputs) + size,
-        dram_bytes=size * (halo + 1),
+        dram_bytes=2 * size,
+        halo_bytes=halo * read - size,
+        span_bytes=layout.resident * steps * layout.tile_outputs * size,
         store_bytes=size,
-        bytes_in_flight=outputs * ((layout.stages - 1) / len(layout.reads) * read + size),
+        bytes_in_flight=outputs * (rows_in_flight(layout, steps) * read + size),
         resident_warps=layout.warps * layout.resident,
         resident_blocks=layout.resident,
         blocks=blocks,
@@ -113,6 +118,17 @@ def march_costs(
             for name, of_row in products.items()
         },
     )
+
+
+def rows_in_flight(layout: March, steps: int) -> float:
+    """Rows of inputs that a warp has asked for, on average, prefetched ones for a part.
+
+    Of tensor cores' fragments one more has arrived: results wait for each other longer.
+    """
+    arrived, prefetched = (1, PREFETCHED_COUNT) if layout.compact else (2, PREFETCHED_COUNT / 2)
+    ahead = max(1, layout.stages - arrived) / len(layout.reads)
+    rounds = max(0, steps - layout.steps_ahead - layout.prefetched) // layout.unroll
+    return ahead + prefetched * layout.prefetched * rounds * layout.unroll / steps
 
 
 def march_counts(layout: March, work: Work, shape: Sequence[int], mma: int = 0) -> Counts:
@@ -126,9 +142,6 @@ def march_counts(layout: March, work: Work, shape: Sequence[int], mma: int = 0) 
     width = size * (layout.strip + layout.overhang)
     row = SECTOR * sum(sectors(size * (start - lo), width) for _, start in layout.reads)
     read = row * (steps + layout.levels * layout.depth)
-    if layout.compact:
-        # Fragments are read ahead up to the end of the march, and beyond.
-        read += row * (layout.stages - 1) / len(layout.reads)
     room = outputs_of_strips(layout, shape)
     return Counts(
         instructions=room * march_instructions(layout, work, steps, shape) / outputs,
@@ -148,28 +161,35 @@ def outputs_of_strips(layout: March, shape: Sequence[int]) -> float:
 def march_instructions(layout: March, work: Work, steps: int, shape: Sequence[int]) -> float:
     """Instructions of one warp, on average over those inside and those at an edge."""
     rows, reads, depth, levels = layout.rows, len(layout.reads), layout.depth, layout.levels
-    full = steps if layout.compact else max(0, steps - depth)
-    rounds = max(0, steps - max(depth, layout.steps_ahead + 1)) // layout.unroll
-    step = READ * reads + work.unpacked + (work.row + WRITE) * rows
-    if layout.rank > 1:
-        step += ADDRESS * len({row for row, _ in layout.reads}) + STEP
+    written = (work.row + WRITE) * rows
+    row = work.unpacked + written
     if levels > 1:
-        step += (levels - 1) * (work.row * rows + work.unpacked + layout.shuffles) + TRIMMED
+        row += (levels - 1) * (work.row * rows + work.unpacked + layout.shuffles) + TRIMMED
+    step = row + READ * reads
+    if layout.rank > 1:
+        step += ADDRESS * len({between for between, _ in layout.reads}) + STEP
     always = (
         START
+        + (START_BETWEEN if layout.rank == 3 else 0)
         + work.start
-        + (layout.stages - 1) * (READ + ADDRESS + CHECKED)
+        + READ * (layout.stages - 1)
+        + (ADDRESS + CHECKED) * layout.steps_ahead
         + work.added * rows_added(layout, steps)
-        + full * step
-        + depth * ((levels + (not layout.compact)) * step + CHECKED)
+        + depth * (levels * step - written)
     )
-    ahead = 4 * (layout.stages - 1)
-    single = CHECKED + work.moved + MOVED * ahead
-    rest = full - rounds * layout.unroll
+    words = 4 * (layout.stages - 1)
+    single = work.moved + MOVED * words
+    ahead = min(steps, layout.steps_ahead)
+    rounds = (steps - ahead) // layout.unroll
+    rest = steps - ahead - rounds * layout.unroll
     # A round uses up what was read before it, or moves it on.
-    moves = layout.compact or layout.stages - 1 > layout.unroll * reads
-    inside = rounds * (ROUND + ahead * moves) + rest * single
-    at_edge = (full * single if layout.compact else inside) + steps * EDGE_ROW * rows
+    moves = layout.stages - 1 > layout.unroll * reads
+    inside = ahead * row + (steps - ahead) * step + rest * single
+    inside += rounds * (ROUND + words * moves)
+    if layout.prefetched:
+        inside += rounds * (layout.unroll * PREFETCH + ROUND_PREFETCH)
+    at_edge = steps * (step + CHECKED + single) if layout.compact else inside
+    at_edge += steps * EDGE_ROW * rows
     if layout.rank == 1:
         at_edge += steps * END_READ * reads
     else:

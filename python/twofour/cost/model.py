@@ -7,11 +7,14 @@ resources: DRAM, the second-level cache, wavefronts of the first level and share
 instructions, scalar arithmetic, instruction issue, and the latency of DRAM by Little's law. None
 but DRAM may be busier than BUSY_LIMIT of what it can reach: a launch that needs more is slower than
 DRAM allows. The maximum is taken wave by wave, so that a last wave that is not full costs time.
+
+DRAM is slower the farther apart the places are that a launch reads and writes at a time, and reads
+again what the second-level cache does not hold until neighbouring marches read it.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, log2
 
 from twofour.cost.chips import GpuModel
 from twofour.cost.costs import Costs
@@ -19,6 +22,9 @@ from twofour.errors import TwofourError
 
 BUSY_LIMIT = 0.7
 WAVEFRONT_BYTES = 128
+# A copy by warps that march down the rows of a large array was slower by so much for every doubling
+# of what they work on, from about so many bytes on: measured on an H200, 1 to 512 rows a march.
+SPREAD_LOSS, SPREAD_BYTES = 0.035, 16e6
 # Shared by all multiprocessors: idle ones leave their part to the others.
 SHARED_BY_ALL = ("dram", "l2")
 
@@ -47,14 +53,19 @@ def predict(gpu: GpuModel, costs: Costs, points: int) -> Prediction:
 
     Raises TwofourError for matrix instructions or types that the chip has no rate for.
     """
-    at_peak = _seconds_at_peak(gpu, costs)
+    at_peak = _seconds_at_peak(gpu, costs, points)
     limits = dict.fromkeys(at_peak, BUSY_LIMIT)
-    limits["dram"] = gpu.copy_fraction
-    limits["mma"] = min(BUSY_LIMIT, gpu.mma_sync_fraction)
+    spread = log2(1 + _span(gpu, costs, points) / SPREAD_BYTES)
+    locality = max(0.5, 1 - SPREAD_LOSS * spread)
+    limits["dram"] = gpu.copy_fraction * locality
+    sparse = any(kind.sparse for kind in costs.mma)
+    limits["mma"] = min(BUSY_LIMIT, gpu.mma_sp_sync_fraction if sparse else gpu.mma_sync_fraction)
     points_per_block = points / costs.blocks
     # Little's law: what a block reads and writes passes through the bytes that it keeps in flight.
     block_in_flight = costs.bytes_in_flight * costs.resident_warps / costs.resident_blocks
-    latency = points_per_block * costs.dram_bytes / block_in_flight * gpu.dram_latency_s
+    # What comes from the second-level cache is there in half the time or less.
+    moved = points_per_block * (costs.dram_bytes + costs.halo_bytes / 2) / locality
+    latency = moved / block_in_flight * gpu.dram_latency_s
 
     def wave(blocks: int) -> tuple[float, str]:
         """Seconds of a wave, and what they are limited by."""
@@ -94,7 +105,22 @@ def predict(gpu: GpuModel, costs: Costs, points: int) -> Prediction:
     )
 
 
-def _seconds_at_peak(gpu: GpuModel, costs: Costs) -> dict[str, float]:
+def dram_bytes(gpu: GpuModel, costs: Costs, points: int) -> float:
+    """Bytes of DRAM for every output point of a launch on so many.
+
+    What marches at work read and write shares the second-level cache.
+    """
+    span = 2 * _span(gpu, costs, points)
+    missed = max(0.0, 1 - gpu.l2_bytes / span) if span else 0.0
+    return costs.dram_bytes + missed * costs.halo_bytes
+
+
+def _span(gpu: GpuModel, costs: Costs, points: int) -> float:
+    """Bytes of the inputs that all marches at work are for."""
+    return min(costs.span_bytes * gpu.multiprocessors, points * costs.store_bytes)
+
+
+def _seconds_at_peak(gpu: GpuModel, costs: Costs, points: int) -> dict[str, float]:
     """Seconds a point that each resource of the whole chip needs at its published peak."""
     clocks = gpu.clock_hz * gpu.multiprocessors
     mma_clocks = sum(
@@ -103,7 +129,7 @@ def _seconds_at_peak(gpu: GpuModel, costs: Costs) -> dict[str, float]:
     )
     fma_clocks = sum(count / _rate(gpu.fma_per_clock, kind) for kind, count in costs.fma.items())
     return {
-        "dram": costs.dram_bytes / gpu.dram_bytes_per_s,
+        "dram": dram_bytes(gpu, costs, points) / gpu.dram_bytes_per_s,
         "l2": costs.l2_bytes / (gpu.l2_bytes_per_clock * gpu.clock_hz),
         "l1": costs.l1_wavefronts * WAVEFRONT_BYTES / gpu.l1_bytes_per_clock / clocks,
         "mma": mma_clocks / clocks,

@@ -23,10 +23,13 @@ Extents = tuple[int, ...]
 ACCESS, SECTOR = 16, 32  # bytes: of a lane, and what strips begin on
 WARPS = (4, 8)  # warps of a block; more than the first where they can share rows of inputs
 MAX_STAGES = 12
+PREFETCHED, FEW_ROWS = 4, 2  # rows that are prefetched where registers hold so few
 MIN_UNROLL = 6  # steps of a loop: fewer would spend too much on counting them
-MARCH = 128  # about so many steps
+MARCHES = (12, 24, 48, 128)  # about so many steps
 MAX_MARCH = 2**31 - 1  # of any kernel
-MAX_REGISTERS = 246  # of a thread, that ptxas may be asked for
+ENOUGH_WARPS = 16  # of a multiprocessor: with fewer, results wait for each other (H200)
+MAX_REGISTERS = 215  # of a thread, as estimated: ptxas may take a quarter more
+REGISTER_UNIT = 8  # registers that a thread is given together
 WARP_REGISTERS, MAX_WARPS = 2048, 64  # of a multiprocessor, for 32 threads of one register
 
 
@@ -127,6 +130,11 @@ class March(ABC):
         return (1,) * (self.rank - 1) + (self.warps * self.width,)
 
     @property
+    def tile_outputs(self) -> int:
+        """Outputs of a block in one step."""
+        return self.warps * self.rows * self.width
+
+    @property
     def input_lo(self) -> Extents:
         """How far all levels together reach below, per axis."""
         return tuple(self.levels * reach for reach in self.reach_lo)
@@ -187,6 +195,14 @@ class March(ABC):
         return -(-(self.stages - 1) // len(self.reads))
 
     @property
+    def prefetched(self) -> int:
+        """How many rows beyond those in registers a round asks the second-level cache for.
+
+        None where registers hold many: on an H200 that took as much time as it saved.
+        """
+        return PREFETCHED if self.rank > 1 and self.steps_ahead <= FEW_ROWS else 0
+
+    @property
     def unroll(self) -> int:
         """Steps of one round of the main loop: sums are back in the registers they began in."""
         turn = self.depth + 1
@@ -195,14 +211,15 @@ class March(ABC):
     @property
     def resident(self) -> int:
         """Blocks of a multiprocessor at a time."""
-        return max(1, min(MAX_WARPS, WARP_REGISTERS // self.registers) // self.warps)
+        registers = -(-self.registers // REGISTER_UNIT) * REGISTER_UNIT
+        return max(1, min(MAX_WARPS, WARP_REGISTERS // registers) // self.warps)
 
-    def with_march(self, march: int | None) -> March:
-        """With `march` steps, or with one that whole rounds of the main loop make up."""
-        if march is None:
-            others = max(self.depth, self.steps_ahead + 1)
-            march = others + max(1, round((MARCH - others) / self.unroll)) * self.unroll
-        return replace(self, march=march)
+    @property
+    def whole_marches(self) -> list[int]:
+        """Steps that are whole rounds of the main loop and what was read ahead, short and long."""
+        ahead, unroll = self.steps_ahead, self.unroll
+        rounds = dict.fromkeys(max(1, round((steps - ahead) / unroll)) for steps in MARCHES)
+        return [ahead + count * unroll for count in rounds]
 
 
 def marches(
@@ -226,7 +243,8 @@ def marches(
         max_registers: as the march estimates them.
         block: outputs of a block per axis in one step; all that there are where it is not given.
         stages: fragments in registers; up to MAX_STAGES where it is not given.
-        march: steps along the slowest axis; whole rounds of the main loop where it is not given.
+        march: steps along the slowest axis; whole rounds of the main loop where it is not given,
+            several numbers of them.
         levels: time steps of a march.
 
     Raises:
@@ -245,7 +263,7 @@ def marches(
         raise TwofourError(f"expected a march of 1 to {MAX_MARCH}, got {march}")
     shape = {"reach_lo": reach_lo, "reach_hi": reach_hi, "levels": levels, "march": 1}
     found = [
-        make(**shape, rows=rows, stages=count, warps=warps).with_march(march)
+        make(**shape, rows=rows, stages=count, warps=warps)
         for warps in (WARPS if rank == 3 else WARPS[:1])
         for rows in (range(1, max_rows + 1) if rank == 3 else (1,))
         for count in ((stages,) if stages is not None else range(2, MAX_STAGES + 1))
@@ -260,4 +278,13 @@ def marches(
     if not fitting:
         needed = min(layout.registers for layout in found)
         raise Unsuitable(f"expected at most {max_registers} registers, got about {needed}")
-    return fitting
+    if stages is None:
+        # A round has one place for every read: those of the round before have to be there.
+        fitting = [layout for layout in fitting if layout.steps_ahead <= layout.unroll] or fitting
+    enough = [layout for layout in fitting if layout.warps * layout.resident >= ENOUGH_WARPS]
+    fitting = enough or fitting
+    return [
+        replace(layout, march=steps)
+        for layout in fitting
+        for steps in ([march] if march is not None else layout.whole_marches)
+    ]

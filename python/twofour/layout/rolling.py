@@ -20,9 +20,9 @@ MAX_ROWS = 4
 MAX_TERMS = 512
 MAX_STEP_TERMS = 1024  # of one step
 # Estimates of more are too low.
-MAX_ESTIMATE = 216
+MAX_ESTIMATE = 170
 # Registers of a thread that do not depend on the stencil, by rank.
-OTHER_REGISTERS = {1: 40, 2: 28, 3: 44}
+OTHER_REGISTERS = {1: 26, 2: 14, 3: 22}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -101,7 +101,7 @@ class RollingLayout(March):
         rows = len({row for row, _ in self.reads})
         addresses = 4 * (rows + self.rows)
         # The steps before the main loop keep more on the way.
-        begin = 5 * self.depth + len(self.terms) // 8
+        begin = 3 * self.depth // 2 + len(self.terms) // 8
         more = 3 * max(0, len(self.reads) - rows - 2 * self.rows)
         if self.levels > 1:
             # What lanes got from others.

@@ -21,8 +21,9 @@ from twofour.layout.patch import PatchOperator
 
 ITEMSIZE = 2  # bytes of f16 and bf16
 MAX_ROWS = 3
-# Registers of a thread: what is left for addresses.
-OTHER_REGISTERS = 44
+# Registers of a thread that do not depend on the stencil, by rank: those that ptxas takes, less
+# some that it does without where it is asked to.
+OTHER_REGISTERS = {1: 23, 2: 15, 3: 34}
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,13 @@ class StreamLayout(March):
         sums = 4 * self.levels * self.rows * (self.depth + 1)
         inputs = 4 * self.stages
         addresses = 3 * (len({row for row, _ in self.reads}) + self.rows)
-        # Longer rounds of the main loop keep more on the way.
-        rounds = 3 * self.depth + len(self.terms) // 4
-        return sums + inputs + addresses + 5 * len(self.blocks) + rounds + OTHER_REGISTERS
+        # Results that wait, more of them where a step has several rows or levels.
+        simple = self.rank < 3 and self.levels == 1
+        waiting = max(0, self.depth - 2) * (1 if simple else 2 * self.levels)
+        # On the only axis every level asks where its outputs lie.
+        asked = 8 * (self.levels - 1) if self.rank == 1 else 0
+        other = waiting + asked + OTHER_REGISTERS[self.rank] + (4 if self.depth == 0 else 0)
+        return sums + inputs + addresses + 5 * len(self.blocks) + other
 
 
 def stream_layouts(

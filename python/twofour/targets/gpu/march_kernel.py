@@ -9,10 +9,11 @@ stay in registers:
         add; read one row more
     for all rows but the last:          unrolled
         add; read one row more; write the row of outputs that is complete
-    for the last `depth` rows:          they complete a row each, and begin none
-        add; write
+    for the rows that were read ahead:  nothing is left to read
+        add to the rows of outputs that will be complete; write
 
-Compact layouts have no code of their own for the last rows, which begin rows of outputs in vain.
+A loop of one row a round, for what whole rounds leave, moves what was read ahead from register to
+register, and waits for it: marches of whole rounds and the rows read ahead do without.
 
 With several levels, a row of outputs that is complete is a row of inputs of the next level; what a
 lane reads of it is in other lanes, some shuffles away. Outputs at the ends of a strip, which would
@@ -139,18 +140,19 @@ class MarchEmitter(ABC):
         state = self._begin()
         for number in range(levels * depth):
             # A level begins when the one before it completes its first row.
-            self._step(state, min(levels, number // depth + 1), begins=True, checked=True)
-        left = steps if layout.compact else code.maximum(code.sub(steps, depth), 0)
-        if is_inside or not layout.compact:
-            # Steps whose fragments can be read ahead without asking whether their rows exist.
-            sure = code.maximum(code.sub(steps, max(depth, layout.steps_ahead + 1)), 0)
-            rounds = code.div(sure, layout.unroll)
-            state = self._loop(state, rounds, layout.unroll, checked=False)
-            left = code.sub(left, code.mul(rounds, layout.unroll))
-        state = self._loop(state, left, 1, checked=True)
-        for number in range(0 if layout.compact else depth):
-            row = self._step(state, levels, begins=False, checked=True, steps_left=depth - number)
-            # A march of less than `depth` steps has fewer rows of outputs.
+            self._step(state, min(levels, number // depth + 1), checked=True)
+        if layout.compact and not is_inside:
+            self._loop(state, steps, 1, checked=True)
+            return
+        # Of these steps every one has a fragment to read ahead.
+        left = code.maximum(code.sub(steps, layout.steps_ahead), 0)
+        rounds = code.div(left, layout.unroll)
+        state = self._loop(state, rounds, layout.unroll, checked=False)
+        left = code.sub(left, code.mul(rounds, layout.unroll))
+        state = self._loop(state, left, 1, checked=False)
+        for number in range(layout.steps_ahead):
+            row = self._step(state, levels, checked=True, steps_left=layout.steps_ahead - number)
+            # A march may have fewer steps than are read ahead.
             self._write(state, row, code.less(number, steps) if number else None)
 
     def _begin(self) -> _State:
@@ -169,66 +171,80 @@ class MarchEmitter(ABC):
         loop.attributes[LOOP_ANNOTATION] = ir.Attribute.parse(NO_UNROLLING)
         with ir.InsertionPoint(loop.body):
             inner = state.like(list(loop.inner_iter_args))
+            exists = self._has_rows_beyond(inner, steps) if steps > 1 else None
             for _ in range(steps):
-                row = self._step(inner, self.layout.levels, begins=True, checked=checked)
+                if exists is not None:
+                    self._prefetch(inner, exists)
+                row = self._step(inner, self.layout.levels, checked)
                 self._write(inner, row)
             scf.yield_([code.value(value) for value in inner.values()])
         return state.like(list(loop.results))
 
+    def _has_rows_beyond(self, state: _State, steps: int) -> ir.Value | None:
+        """Whether the march needs all rows that so many steps prefetch; None where none do."""
+        layout, code = self.layout, self.code
+        if not layout.prefetched:
+            return None
+        last = layout.steps_ahead + layout.prefetched + steps - 1
+        return code.less(code.add(state.step, last - 1), self.last)
+
+    def _prefetch(self, state: _State, exists: ir.Value) -> None:
+        """Begin to bring a row beyond those that were read to the second-level cache."""
+        code = self.code
+        beyond = code.mul(self.strip.pitch_in, self.layout.prefetched)
+        code.when(exists, lambda: self.strip.prefetch(code.add(state.source, beyond)))
+
     def _step(
-        self,
-        state: _State,
-        levels: int,
-        begins: bool,
-        checked: bool,
-        steps_left: int | None = None,
+        self, state: _State, levels: int, checked: bool, steps_left: int | None = None
     ) -> list[ir.Value] | None:
         """Add the fragments of a step to the rows of outputs that they meet.
 
-        The step `begins` a row of outputs of each of the first `levels` levels, or the march is
-        about to end: of the `steps_left` from this one on, all fragments have been read or will be.
-        Returns the row of outputs of the last level that is complete, None where there is none.
+        The step begins a row of outputs of each of the first `levels` levels. Near the end
+        `steps_left` are the steps from this one on: all fragments that they need have been read or
+        will be, and rows that will not be complete are not added to. Returns the row of outputs of
+        the last level that is complete, None where there is none.
         """
         layout = self.layout
-        newest = self._begin_row(state.sums[0], begins)
+        self._begin_row(state.sums[0])
         for number, fragment in enumerate(layout.reads):
-            self._add(state.sums[0], newest, fragment, state.queue.pop(0))
+            self._add(state.sums[0], fragment, state.queue.pop(0), steps_left)
             ahead = number + layout.stages - 1
             if steps_left is None or ahead < steps_left * len(layout.reads):
                 self._read(state, ahead, checked)
         state.step = self.code.add(state.step, 1)
-        row = self._completed(state.sums[0], begins)
+        row = self._completed(state.sums[0])
         for level in range(1, levels):
-            newest = self._begin_row(state.sums[level], begins)
+            self._begin_row(state.sums[level])
             for fragment in layout.reads:
                 words = self._shuffled(row[fragment[0]], fragment[1])
-                self._add(state.sums[level], newest, fragment, words)
-            row = self._completed(state.sums[level], begins)
+                self._add(state.sums[level], fragment, words, steps_left)
+            row = self._completed(state.sums[level])
         return row
 
-    def _begin_row(self, sums: list, begins: bool) -> int:
-        """The number of the row of outputs that meets its first row of inputs now."""
-        if not begins:
-            # The march is about to end: that row would be beyond the last.
-            return self.layout.depth
+    def _begin_row(self, sums: list) -> None:
+        """Begin the row of outputs that meets its first row of inputs now."""
         sums.append([self.start() for _ in range(self.layout.rows)])
-        return len(sums) - 1
 
-    def _completed(self, sums: list, begins: bool) -> list[list[ir.Value]] | None:
+    def _completed(self, sums: list) -> list[list[ir.Value]] | None:
         """The oldest row of outputs as words, where it is complete."""
-        if begins and len(sums) <= self.layout.depth:
+        if len(sums) <= self.layout.depth:
             return None
         return [self.complete(numbers) for numbers in sums.pop(0)]
 
     def _add(
-        self, sums: list, newest: int, fragment: tuple[int, int], words: list[ir.Value]
+        self,
+        sums: list,
+        fragment: tuple[int, int],
+        words: list[ir.Value],
+        steps_left: int | None,
     ) -> None:
-        """Add a fragment to all rows of outputs that it meets."""
+        """Add a fragment to all rows of outputs that it meets, of which the last begins with it."""
         layout, (between, start) = self.layout, fragment
-        values = self.unpack(words)
+        values, newest = self.unpack(words), len(sums) - 1
         for meeting in sorted(layout.meetings):
             row, y = newest - (meeting.along - layout.first), between - meeting.across
-            if start == meeting.start and 0 <= row < len(sums) and 0 <= y < layout.rows:
+            needed = steps_left is None or row < steps_left + newest - layout.depth
+            if start == meeting.start and needed and 0 <= row and 0 <= y < layout.rows:
                 sums[row][y] = self.contribute(meeting, values, sums[row][y])
 
     def _shuffled(self, words: list[ir.Value], start: int) -> list[ir.Value]:

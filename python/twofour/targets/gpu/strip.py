@@ -155,30 +155,28 @@ class Strip:
         return code.mul(code.minimum(number, last), self.source.strides[1])
 
     def _load(self, place: Index, start: int) -> list[ir.Value]:
-        """The words from `start` elements after a place on."""
-        if not self.masked:
-            return self._load_whole(place, start)
-        chunk, at = (
-            ir.VectorType.get([self.layout.chunk], self.element),
-            self.code.add(place, start),
-        )
-        inputs = vector.load(chunk, self.source.flat, [self.code.value(at)], alignment=ACCESS)
-        return elements(vector.bitcast(ir.VectorType.get([ACCESS // 4], self.word), inputs))
+        """The words from `start` elements after a place on, by one access.
 
-    def _load_whole(self, place: Index, start: int) -> list[ir.Value]:
-        """The words by one access, also where some of them are not needed.
-
-        LLVM would make several accesses of it, for the others.
+        It asks the second-level cache for all of 256 bytes, and is one access also where some of
+        the words are not needed: LLVM would make several of it, for the others.
         """
-        code, size = self.code, self.layout.itemsize
-        base = memref.extract_aligned_pointer_as_index(self.source.flat)
-        at = code.add(code.mul(code.add(self.source.begin, place), size), base)
-        address = arith.index_cast(ir.IntegerType.get_signless(64), code.value(at))
-        types, bits = self.fragment_types, 8 * max(4, size)
+        types, bits = self.fragment_types, 8 * max(4, self.layout.itemsize)
         words = ", ".join(f"{{$w{number}}}" for number in range(len(types)))
-        source = f"[{{$r0}}+{size * start}]"
-        load = f"ld.global.v{len(types)}.b{bits} {{{words}}}, {source};"
-        return list(nvvm.inline_ptx(types, [address], [], load))
+        source = f"[{{$r0}}+{self.layout.itemsize * start}]"
+        load = f"ld.global.L2::256B.v{len(types)}.b{bits} {{{words}}}, {source};"
+        return list(nvvm.inline_ptx(types, [self._address(place)], [], load))
+
+    def prefetch(self, source: Index) -> None:
+        """Begin to bring a row of inputs that begins at `source` to the second-level cache."""
+        address = self._address(self.code.add(source, self.lane_in))
+        nvvm.inline_ptx([], [address], [], "prefetch.global.L2 [{$r0}];")
+
+    def _address(self, place: Index) -> ir.Value:
+        """The address of an element of the inputs, 64 bits."""
+        code = self.code
+        base = memref.extract_aligned_pointer_as_index(self.source.flat)
+        at = code.mul(code.add(self.source.begin, place), self.layout.itemsize)
+        return arith.index_cast(ir.IntegerType.get_signless(64), code.value(code.add(at, base)))
 
     def _load_at_ends(self, row: Index, step: Index, start: int) -> list[ir.Value]:
         """Loads for the steps of a march along the only axis, of which some meet an end."""
