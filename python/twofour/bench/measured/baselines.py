@@ -14,6 +14,10 @@ from twofour.bench.measured import cuda_source
 from twofour.bench.measured.contest import Contestant
 from twofour.bench.measured.fields import Fields
 
+# From so many bytes on, a copy in a CUDA graph is slower than one without (H200, CUDA 13: 2.7
+# instead of 4.2 TB/s).
+GRAPH_COPY_BYTES = 1 << 30
+MAX_MACS = 1e12  # of a convolution, which has all points of the box around a stencil
 COPY, PLAIN, CUDNN, TRITON = "copy", "plain CUDA", "cuDNN", "Triton"
 _DEVICE_TO_DEVICE = 3  # cudaMemcpyKind
 
@@ -31,7 +35,7 @@ def copy(fields: Fields) -> Contestant:
         target = device.address(fields.targets[number])
         runtime.memcpyAsync(target, source, size, _DEVICE_TO_DEVICE, device.stream)
 
-    return Contestant(COPY, 1, sweep, checked=False)
+    return Contestant(COPY, 1, sweep, recordable=size < GRAPH_COPY_BYTES, checked=False)
 
 
 def plain(fields: Fields) -> Contestant:
@@ -69,11 +73,15 @@ def plain_arguments(fields: Fields, number: int) -> tuple[np.generic, ...]:
 def cudnn(fields: Fields) -> Contestant:
     """A convolution of one channel by PyTorch, which calls cuDNN, with its own choice of algorithm.
 
-    Raises ImportError without PyTorch.
+    Raises ImportError without PyTorch, and ValueError for what would take many seconds a sweep.
     """
     import torch
 
     group = fields.group
+    box = math.prod(a + b + 1 for a, b in zip(*group.reach, strict=True))
+    macs = box * math.prod(group.shape)
+    if macs > MAX_MACS:
+        raise ValueError(f"{macs:.1e} multiply-adds a sweep, more than {MAX_MACS:.0e}")
     convolve = getattr(torch.nn.functional, f"conv{len(group.shape)}d")
     torch.backends.cudnn.benchmark = True
     lo, hi = group.reach

@@ -58,6 +58,9 @@ def report_of(folder: str) -> Report:
     groups = [_read(group, found[group.key]) for group in plan.groups if group.key in found]
     if not groups:
         raise TwofourError(f"expected groups that were measured, got none of {len(plan.groups)}")
+    basis = BASIS.format(protocol=header["protocol"])
+    if len(groups) < len(plan.groups):
+        basis += f"\n\n{len(groups)} of {len(plan.groups)} groups of the plan were measured."
     by_paper = set(TABLE_2.values())
     half = [one for one in groups if one.group.dtype == "f16"]
     table_2 = [one for one in half if one.group.kernel in by_paper]
@@ -72,7 +75,7 @@ def report_of(folder: str) -> Report:
     ]
     return Report(
         title="Evaluation, measured",
-        basis=BASIS.format(protocol=header["protocol"]),
+        basis=basis,
         date=header["date"],
         command=header["command"],
         chip=header["device"],
