@@ -25,24 +25,24 @@
 
 // A strip inside the array: two rows are read ahead; two meet one and two rows of outputs.
 
-// CHECK: %[[SOURCE:.*]] = memref.reinterpret_cast
+// CHECK: memref.reinterpret_cast
 // CHECK: %[[TARGET:.*]] = memref.reinterpret_cast
 // CHECK: gpu.grid_dim x
 // CHECK: scf.if
 // CHECK: scf.if
-// CHECK-COUNT-2: vector.load %[[SOURCE]][%{{.*}}] {alignment = 16 : i64} : memref<?xf16, {{.*}}>, vector<8xf16>
+// CHECK-COUNT-2: nvvm.inline_ptx "ld.global.L2::256B.v4.b32
 // CHECK: nvvm.mma.sp.sync
 // CHECK-SAME: {orderedMetadata, shape = #nvvm.shape<m = 16, n = 8, k = 32>}
-// CHECK: vector.load %[[SOURCE]]
+// CHECK: nvvm.inline_ptx "ld.global
 // CHECK-COUNT-2: nvvm.mma.sp.sync
-// CHECK: vector.load %[[SOURCE]]
+// CHECK: nvvm.inline_ptx "ld.global
 
 // A round of the main loop is six steps, one read, three instructions and one write each.
 
 // CHECK: scf.for
 // CHECK-COUNT-3: nvvm.mma.sp.sync
 // CHECK-NOT: nvvm.mma.sp.sync
-// CHECK: vector.load %[[SOURCE]]
+// CHECK: nvvm.inline_ptx "ld.global
 // CHECK-NOT: arith.andi
 // CHECK: arith.truncf %{{.*}} : vector<2xf32> to vector<2xf16>
 // CHECK: nvvm.inline_ptx "movmatrix.sync.aligned.m8n8.trans.b16
@@ -52,11 +52,13 @@
 // CHECK-COUNT-5: vector.store %{{.*}}, %[[TARGET]]
 // CHECK: scf.yield
 
-// The last two rows of inputs complete a row of outputs each and begin none.
+// What whole rounds leave, then the two rows of inputs that were read ahead: they complete a row of
+// outputs each and begin none.
 
 // CHECK: scf.for
 // CHECK-COUNT-3: nvvm.mma.sp.sync
 // CHECK: scf.yield
+// CHECK-NOT: ld.global
 // CHECK-COUNT-2: nvvm.mma.sp.sync
 // CHECK: vector.store
 // CHECK: nvvm.mma.sp.sync
@@ -66,7 +68,7 @@
 // A strip at an edge: what no output reads is replaced by zeros, outputs are written where they are.
 
 // CHECK: } else {
-// CHECK: vector.load %[[SOURCE]]
+// CHECK: nvvm.inline_ptx "ld.global
 // CHECK-COUNT-4: arith.andi %{{.*}}, %{{.*}} : i32
 // CHECK: scf.if
 // CHECK: vector.store %{{.*}}, %[[TARGET]]

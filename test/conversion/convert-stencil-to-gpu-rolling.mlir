@@ -3,10 +3,10 @@
 !temp = !stencil.temp<#stencil.bounds<[-1, -1], [65, 1025]>, f32>
 !inner = !stencil.temp<#stencil.bounds<[0, 0], [64, 1024]>, f32>
 
-// A block of four warps has 512 columns; its march is as long as the array, in two strips of blocks.
+// A block of four warps has 512 columns; its marches of 14 rows are five, in two strips.
 
 // CHECK-LABEL: func.func @sum(
-// CHECK: %[[BLOCKS:.*]] = arith.constant 2 : index
+// CHECK: %[[BLOCKS:.*]] = arith.constant 10 : index
 // CHECK: gpu.launch_func @kernels::@sum_kernel0 blocks in (%[[BLOCKS]],
 // CHECK-SAME: dynamic_shared_memory_size %c0_i32
 // CHECK: gpu.func @sum_kernel0(
@@ -19,20 +19,20 @@
 
 // The first row of inputs meets the first row of outputs only, by its own column.
 
-// CHECK: nvvm.inline_ptx "ld.global.v4.b32 {{[{][{][$]}}w0}, {$w1}, {$w2}, {$w3}}, [{$r0}+-16];"
-// CHECK: %[[ROW:[0-9]+]]:4 = nvvm.inline_ptx "ld.global.v4.b32 {{.*}}+0];"
+// CHECK: nvvm.inline_ptx "ld.global.L2::256B.v4.b32 {{[{][{][$]}}w0}, {$w1}, {$w2}, {$w3}}, [{$r0}+-16];"
+// CHECK: %[[ROW:[0-9]+]]:4 = nvvm.inline_ptx "ld.global.L2::256B.v4.b32 {{.*}}+0];"
 // CHECK-COUNT-4: llvm.intr.fma(%[[ONE]], %[[ROW]]#{{[0-3]}}, %[[CONSTANT]])
-// CHECK: nvvm.inline_ptx "ld.global.v4.b32 {{.*}}+16];"
+// CHECK: nvvm.inline_ptx "ld.global.L2::256B.v4.b32 {{.*}}+16];"
 
 // In the main loop a row of inputs begins a row of outputs, is added to the next one from its left,
 // and to the oldest from its right, by the column beyond this lane's for the last.
 
 // CHECK: scf.for
-// CHECK: %[[ROW:[0-9]+]]:4 = nvvm.inline_ptx "ld.global.v4.b32 {{.*}}+0];"
+// CHECK: %[[ROW:[0-9]+]]:4 = nvvm.inline_ptx "ld.global.L2::256B.v4.b32 {{.*}}+0];"
 // CHECK-COUNT-4: llvm.intr.fma(%[[ONE]], %[[ROW]]#{{[0-3]}}, %[[CONSTANT]])
 // CHECK-COUNT-3: llvm.intr.fma(%[[TWO]], %[[ROW]]#{{[0-2]}}, %{{.*}})
 // CHECK-COUNT-3: llvm.intr.fma(%[[FOUR]], %[[ROW]]#{{[1-3]}}, %{{.*}})
-// CHECK: %[[RIGHT:[0-9]+]]:4 = nvvm.inline_ptx "ld.global.v4.b32 {{.*}}+16];"
+// CHECK: %[[RIGHT:[0-9]+]]:4 = nvvm.inline_ptx "ld.global.L2::256B.v4.b32 {{.*}}+16];"
 // CHECK: llvm.intr.fma(%[[FOUR]], %[[RIGHT]]#0, %{{.*}})
 // CHECK: vector.store %{{.*}}, %{{.*}}[%{{.*}}] {alignment = 16 : i64} : memref<?xf32, {{.*}}>, vector<4xf32>
 // CHECK: scf.yield

@@ -92,7 +92,7 @@ def test_costs_of_levels(name, steps):
 
 
 def test_levels_or_convolved_weights_as_predicted():
-    few = emit(cases.KERNELS["heat2d_ftcs"], options(steps=3), "gpu")
+    few = emit(cases.KERNELS["paper_box2d49p"], options(steps=3), "gpu")
     assert "gpu.shuffle" in few
     # In three dimensions there is one level.
     one = emit(cases.KERNELS["heat3d_ftcs"], options(steps=2), "gpu")

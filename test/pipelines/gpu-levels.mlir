@@ -17,20 +17,20 @@
 // CHECK-NOT: gpu.shuffle
 // CHECK: vector.store
 
-func.func @step(%u : !stencil.field<[-1,4097]x[-1,4097]xf32>, %v : !stencil.field<[-1,4097]x[-1,4097]xf32>) {
-  %t = stencil.load %u : !stencil.field<[-1,4097]x[-1,4097]xf32> -> !stencil.temp<?x?xf32>
+func.func @step(%u : !stencil.field<[-3,4099]x[-3,4099]xf32>, %v : !stencil.field<[-3,4099]x[-3,4099]xf32>) {
+  %t = stencil.load %u : !stencil.field<[-3,4099]x[-3,4099]xf32> -> !stencil.temp<?x?xf32>
   %r = stencil.apply(%a = %t : !stencil.temp<?x?xf32>) -> (!stencil.temp<?x?xf32>) {
     %w = arith.constant 0.25 : f32
-    %n = stencil.access %a[-1, 0] : !stencil.temp<?x?xf32>
-    %s = stencil.access %a[1, 0] : !stencil.temp<?x?xf32>
-    %l = stencil.access %a[0, -1] : !stencil.temp<?x?xf32>
-    %m = stencil.access %a[0, 1] : !stencil.temp<?x?xf32>
+    %n = stencil.access %a[-3, 0] : !stencil.temp<?x?xf32>
+    %s = stencil.access %a[3, 0] : !stencil.temp<?x?xf32>
+    %l = stencil.access %a[0, -3] : !stencil.temp<?x?xf32>
+    %m = stencil.access %a[0, 3] : !stencil.temp<?x?xf32>
     %0 = arith.addf %n, %s : f32
     %1 = arith.addf %l, %m : f32
     %2 = arith.addf %0, %1 : f32
     %3 = arith.mulf %2, %w : f32
     stencil.return %3 : f32
   }
-  stencil.store %r to %v(<[0, 0], [4096, 4096]>) : !stencil.temp<?x?xf32> to !stencil.field<[-1,4097]x[-1,4097]xf32>
+  stencil.store %r to %v(<[0, 0], [4096, 4096]>) : !stencil.temp<?x?xf32> to !stencil.field<[-3,4099]x[-3,4099]xf32>
   return
 }

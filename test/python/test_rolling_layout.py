@@ -6,7 +6,12 @@ import pytest
 
 from twofour.errors import TwofourError, Unsuitable
 from twofour.kernels import built_in_kernels
-from twofour.layout.rolling import MAX_ESTIMATE, MAX_TERMS, rolling_layouts
+from twofour.layout.rolling import (
+    MAX_ESTIMATE,
+    MAX_ESTIMATE_OF_LEVELS,
+    MAX_TERMS,
+    rolling_layouts,
+)
 
 KERNELS = built_in_kernels()
 ITEMSIZES = (2, 4, 8)
@@ -104,7 +109,7 @@ def test_what_does_not_march():
         rolling_layouts([(0, 0, 0, 0)], [1.0], 4, ((0,) * 4, (0,) * 4))
     with pytest.raises(Unsuitable, match="expected arrays of rank 1 or 2 for several levels"):
         layouts("heat3d_ftcs", 4, levels=2)
-    with pytest.raises(Unsuitable, match=f"expected at most {MAX_ESTIMATE} registers"):
+    with pytest.raises(Unsuitable, match=f"expected at most {MAX_ESTIMATE_OF_LEVELS} registers"):
         layouts("laplacian1d_o8", 4, levels=200)
     with pytest.raises(TwofourError, match=r"expected a block of 1x512 outputs, got \[1, 64\]"):
         layouts("heat2d_ftcs", 4, block=(1, 64))

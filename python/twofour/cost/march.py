@@ -142,6 +142,10 @@ def march_counts(layout: March, work: Work, shape: Sequence[int], mma: int = 0) 
     width = size * (layout.strip + layout.overhang)
     row = SECTOR * sum(sectors(size * (start - lo), width) for _, start in layout.reads)
     read = row * (steps + layout.levels * layout.depth)
+    if layout.compact:
+        # At an edge fragments are read ahead up to the end of the march, and beyond.
+        ahead = (layout.stages - 1) / len(layout.reads)
+        read += edge_share(layout, steps, shape[-1]) * row * ahead
     room = outputs_of_strips(layout, shape)
     return Counts(
         instructions=room * march_instructions(layout, work, steps, shape) / outputs,

@@ -12,6 +12,7 @@ from twofour.layout.stream import StreamLayout, metadata_words
 LOADED = 4  # instructions that load a block of A
 ROW = 4  # of a row of outputs: two conversions and two transpositions
 EDGE_READ = 5  # masks
+PLACED = 0.7  # of a row that lies beside others of its step: where it begins
 
 
 def stream_costs(
@@ -33,11 +34,13 @@ def stream_counts(layout: StreamLayout, shape: Sequence[int]) -> Counts:
 
 def _work(layout: StreamLayout) -> Work:
     words, _ = metadata_words(layout)
+    rows = len({between for between, _ in layout.reads}) if layout.rank == 3 else 0
     return Work(
         row=ROW,
         added=len(layout.terms),
         edge_read=EDGE_READ,
         start=LOADED * len(layout.blocks),
+        unpacked=PLACED * rows,
         moved=4 * layout.levels * layout.rows * (layout.depth + 1),
         table_bytes=LANES * (16 * len(layout.blocks) + 4 * len(words)),
     )

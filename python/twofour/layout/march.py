@@ -200,7 +200,8 @@ class March(ABC):
 
         None where registers hold many: on an H200 that took as much time as it saved.
         """
-        return PREFETCHED if self.rank > 1 and self.steps_ahead <= FEW_ROWS else 0
+        wanted = self.rank > 1 and self.levels == 1 and self.steps_ahead <= FEW_ROWS
+        return PREFETCHED if wanted else 0
 
     @property
     def unroll(self) -> int:

@@ -20,7 +20,7 @@ MAX_ROWS = 4
 MAX_TERMS = 512
 MAX_STEP_TERMS = 1024  # of one step
 # Estimates of more are too low.
-MAX_ESTIMATE = 170
+MAX_ESTIMATE, MAX_ESTIMATE_OF_LEVELS = 170, 210
 # Registers of a thread that do not depend on the stencil, by rank.
 OTHER_REGISTERS = {1: 26, 2: 14, 3: 22}
 
@@ -105,7 +105,7 @@ class RollingLayout(March):
         more = 3 * max(0, len(self.reads) - rows - 2 * self.rows)
         if self.levels > 1:
             # What lanes got from others.
-            more += 4 * len(self.reads)
+            more += 4 * len(self.reads) + 6 * self.levels + 4 * self.depth + len(self.terms) // 2
         if self.itemsize == 8:
             # Constants have no room in instructions.
             distinct = len({weight for _, weight in self.terms})
@@ -132,4 +132,5 @@ def rolling_layouts(
     )
     make = partial(RollingLayout, itemsize=itemsize, terms=tuple(terms))
     rows = max(1, min(MAX_ROWS, MAX_STEP_TERMS * itemsize // (ACCESS * len(terms))))
-    return marches(make, reach, rows, MAX_ESTIMATE, **choices)
+    most = MAX_ESTIMATE if choices.get("levels", 1) == 1 else MAX_ESTIMATE_OF_LEVELS
+    return marches(make, reach, rows, most, **choices)
