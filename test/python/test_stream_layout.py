@@ -57,8 +57,8 @@ def test_marches_are_whole_rounds(name):
     for layout in layouts(name):
         assert layout.registers <= MAX_REGISTERS
         assert layout.unroll % (layout.depth + 1) == 0
-        before = max(layout.depth, layout.steps_ahead + 1)
-        assert (layout.march - before) % layout.unroll == 0 and layout.march > before
+        ahead = layout.steps_ahead
+        assert (layout.march - ahead) % layout.unroll == 0 and layout.march > ahead
 
 
 def test_equal_blocks_of_a_are_kept_once():

@@ -28,7 +28,7 @@ MIN_UNROLL = 6  # steps of a loop: fewer would spend too much on counting them
 MARCHES = (12, 24, 48, 128)  # about so many steps
 MAX_MARCH = 2**31 - 1  # of any kernel
 ENOUGH_WARPS = 16  # of a multiprocessor: with fewer, results wait for each other (H200)
-MAX_REGISTERS = 215  # of a thread, as estimated: ptxas may take a quarter more
+MAX_REGISTERS = 217  # of a thread, as estimated: ptxas may take a quarter more
 REGISTER_UNIT = 8  # registers that a thread is given together
 WARP_REGISTERS, MAX_WARPS = 2048, 64  # of a multiprocessor, for 32 threads of one register
 

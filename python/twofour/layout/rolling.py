@@ -22,7 +22,7 @@ MAX_STEP_TERMS = 1024  # of one step
 # Estimates of more are too low.
 MAX_ESTIMATE, MAX_ESTIMATE_OF_LEVELS = 170, 210
 # Registers of a thread that do not depend on the stencil, by rank.
-OTHER_REGISTERS = {1: 26, 2: 14, 3: 22}
+OTHER_REGISTERS = {1: 26, 2: 14, 3: 31}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

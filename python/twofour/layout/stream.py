@@ -23,7 +23,7 @@ ITEMSIZE = 2  # bytes of f16 and bf16
 MAX_ROWS = 3
 # Registers of a thread that do not depend on the stencil, by rank: those that ptxas takes, less
 # some that it does without where it is asked to.
-OTHER_REGISTERS = {1: 23, 2: 15, 3: 34}
+OTHER_REGISTERS = {1: 29, 2: 15, 3: 34}
 
 
 @dataclass(frozen=True)
@@ -78,11 +78,12 @@ class StreamLayout(March):
         inputs = 4 * self.stages
         addresses = 3 * (len({row for row, _ in self.reads}) + self.rows)
         # Results that wait, more of them where a step has several rows or levels.
-        simple = self.rank < 3 and self.levels == 1
-        waiting = max(0, self.depth - 2) * (1 if simple else 2 * self.levels)
+        each = 4 if self.rank == 3 else 1 if self.levels == 1 else 2 * self.levels
+        waiting = max(0, self.depth - 2) * each
         # On the only axis every level asks where its outputs lie.
         asked = 8 * (self.levels - 1) if self.rank == 1 else 0
-        other = waiting + asked + OTHER_REGISTERS[self.rank] + (4 if self.depth == 0 else 0)
+        alone = {1: 4, 2: 4, 3: 20}[self.rank] if self.depth == 0 else 0
+        other = waiting + asked + alone + OTHER_REGISTERS[self.rank]
         return sums + inputs + addresses + 5 * len(self.blocks) + other
 
 
