@@ -118,6 +118,31 @@ def test_what_is_absent_is_named(bare, monkeypatch):
     assert left[2]["reason"] == "out of memory: 1 byte left"
 
 
+def test_what_would_take_long_is_left_out(bare, monkeypatch):
+    monkeypatch.setattr(baselines, "MAX_MACS", 9 * 9 * 130 - 1)
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace())
+    run(bare, {"cuDNN": baselines.cudnn})
+    (left,) = read_results(bare)[1]["heat2d_ftcs-f64"]["left_out"]
+    assert left["reason"] == "1.1e+04 multiply-adds a sweep, more than 1e+04"
+
+
+def test_large_copies_are_not_recorded(monkeypatch):
+    device = BenchDevice()
+    with device.active():
+        arrays = Fields(group("heat2d_ftcs", "f16", (8, 128)), device)
+        for least, recordable in ((2048, False), (2049, True)):
+            monkeypatch.setattr(baselines, "GRAPH_COPY_BYTES", least)
+            assert baselines.copy(arrays).recordable == recordable
+
+
+def test_reports_say_what_was_not_measured(bare):
+    run(bare)
+    assert "groups of the plan" not in report_of(bare).basis
+    kept = Path(bare, FILE).read_text().splitlines(keepends=True)[:2]
+    Path(bare, FILE).write_text("".join(kept))
+    assert report_of(bare).basis.endswith("1 of 2 groups of the plan were measured.")
+
+
 def test_groups_that_do_not_fit_are_named(bare, monkeypatch):
     def full(*_):
         raise MemoryError("no 1 GiB left")

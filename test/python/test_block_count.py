@@ -19,6 +19,7 @@ SPEC = KernelSpec("k", 2, 1, 1, (), 128, (1, 512), 128, 0, 32, resident=5)
     [
         ((10240, 10240), 660, 1320),  # 66 marches of 156 rows: two whole waves
         ((10240, 10240), 10**9, 20 * 640),  # a device that nothing fills: the shortest marches
+        ((10240, 10240), 400, 1600),  # four waves: marches as asked
         ((100, 512), 660, 6),  # no shorter than an eighth
         ((1, 1), 660, 1),
         ((0, 512), 660, 0),

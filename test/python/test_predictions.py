@@ -92,7 +92,7 @@ def test_three_fused_steps_run_beyond_a_copy(name, factor):
     assert ranking(name, steps=3).candidates[0].prediction.fraction_of_copy >= factor
 
 
-@FUSED_LESS
+@not_reached(reason="measured on an H200: 2.16 times a copy")
 def test_five_steps_in_one_kernel_run_at_four_times_a_copy():
     kernel = KERNELS["heat2d_ftcs"]
     operator = chunk_operator(kernel.offsets, kernel.weights)

@@ -39,6 +39,13 @@ def test_a_finding_says_where_and_who():
     assert found.address % 4 == 0
 
 
+def test_addresses_that_are_prefetched_exist():
+    assert (
+        fault("prefetch.global.L2 [%d2+4096];", "out of bounds", threads=32).location.file
+        == "k.ptx"
+    )
+
+
 @pytest.mark.parametrize(
     "bad, good",
     [

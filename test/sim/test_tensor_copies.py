@@ -131,6 +131,20 @@ def test_boxes_are_filled_with_zeros_and_cut_off(case):
         np.testing.assert_array_equal(boxes.target, boxes.expected(at), str(at))
 
 
+@pytest.mark.parametrize(
+    ("element", "row", "end"), [("f16", 37, 40), ("f32", 9, 12), ("f64", 9, 10), ("f64", 8, 8)]
+)
+def test_the_unit_in_which_a_row_ends_is_written_whole(element, row, end):
+    pitch = 48
+    boxes = Case(element, (3, row), (2, 8), pitch)
+    beyond = np.lib.stride_tricks.as_strided(boxes.target, (3, pitch), boxes.target.strides)
+    beyond[...] = 7
+    boxes.run((1, row // 8 * 8))
+    # What lies beyond the tensor was read as zeros.
+    assert (beyond[1:, row:end] == 0).all() and (beyond[1:, end:] == 7).all()
+    assert (beyond[0] == 7).all()
+
+
 def test_counters():
     boxes = Case("f16", (5, 37), (4, 24), 48)
     inside, outside = boxes.run((0, 8)), boxes.run((2, 32))

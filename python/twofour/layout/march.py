@@ -96,10 +96,9 @@ class March(ABC):
     @property
     @abstractmethod
     def compact(self) -> bool:
-        """Whether ends and edges have little code rather than fast code.
+        """Whether edges have little code rather than fast code.
 
-        Then the last steps begin rows of outputs in vain, as all others do, and strips at an edge
-        take one step in a round.
+        Then strips at an edge take one step in a round.
         """
 
     @property

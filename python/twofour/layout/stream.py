@@ -68,7 +68,7 @@ class StreamLayout(March):
 
     @property
     def compact(self) -> bool:
-        """Matrix instructions are not spent in vain, nor sums moved from register to register."""
+        """Sums are not moved from register to register."""
         return False
 
     @property

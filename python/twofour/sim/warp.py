@@ -328,8 +328,21 @@ def hint(binder: Binder, instruction: Instruction) -> Step:
         modifiers.take("global", "local", "const", "param", "tensormap")
         modifiers.need("L1", "L2", "L2::evict_last", "L2::evict_normal")
         binder.count_operands(instruction, 1)
+        modifiers.done()
+        return _prefetch(binder, instruction) if "global" in instruction.modifiers else _nothing
     modifiers.done()
     return _nothing
+
+
+def _prefetch(binder: Binder, instruction: Instruction) -> Step:
+    """Nothing but a check: PTX does not say what becomes of addresses that nobody has."""
+    addresses = binder.address(instruction, instruction.operands[0])
+
+    def run(active: Active) -> None:
+        found = addresses(active).view(np.uint64)
+        binder.globals.locate(instruction, found, active.lanes, 1)
+
+    return run
 
 
 def _nothing(active: Active) -> None:

@@ -183,7 +183,7 @@ class MarchEmitter(ABC):
     def _has_rows_beyond(self, state: _State, steps: int) -> ir.Value | None:
         """Whether the march needs all rows that so many steps prefetch; None where none do."""
         layout, code = self.layout, self.code
-        if not layout.prefetched:
+        if not (layout.prefetched and self.is_inside):
             return None
         last = layout.steps_ahead + layout.prefetched + steps - 1
         return code.less(code.add(state.step, last - 1), self.last)
@@ -243,7 +243,7 @@ class MarchEmitter(ABC):
         values, newest = self.unpack(words), len(sums) - 1
         for meeting in sorted(layout.meetings):
             row, y = newest - (meeting.along - layout.first), between - meeting.across
-            needed = steps_left is None or row < steps_left + newest - layout.depth
+            needed = steps_left is None or row < steps_left
             if start == meeting.start and needed and 0 <= row and 0 <= y < layout.rows:
                 sums[row][y] = self.contribute(meeting, values, sums[row][y])
 
