@@ -1,4 +1,4 @@
-// RUN: twofour compile %s --target sm_90 --dtype f16 --schedule stream --fuse-steps 3 --emit gpu | filecheck %s
+// RUN: twofour-opt %s --pass-pipeline='builtin.module(stencil-infer-bounds,stencil-extract-weights,stencil-convert-element-type{to=f16},stencil-fuse-steps{steps=3},convert-stencil-to-nm,nm-crush{tile=1,16},nm-permute-2to4{strategy=chunks},nm-compress,convert-nm-to-gpu{chip=sm_90 dtype=f16 ring=false levels=true})' | filecheck %s
 
 // Three fused steps as levels of one kernel. Each level multiplies once for each of three rows; what
 // it completes is shuffled into the fragment that the next one multiplies.

@@ -28,11 +28,11 @@ from twofour.runtime.simulated import SimulatedDevice
 from twofour.sim import chips
 from twofour.targets.cpu.direct_kernel import DirectKernel, Terms
 from twofour.targets.gpu import build
-from twofour.targets.gpu.candidates import Way
 from twofour.targets.gpu.cuda_toolkit import find_ptxas
 from twofour.targets.gpu.simt_kernel import point_grid
+from twofour.tune.choice import Choice
 
-# Schedules; "rolling" is the way of "simt" that marches.
+# Schedules; "rolling" is the way of "simt" that marches; with rings, or with none.
 CASES = (
     ("stream", "f16"),
     ("rolling", "f16"),
@@ -44,8 +44,10 @@ CASES = (
     ("simt", "f32"),
     ("dense", "f64"),
     ("simt", "f64"),
+    ("stream ring", "f16"),
+    ("rolling ring", "f32"),
+    ("rolling ring", "f64"),
 )
-MARCHING = ("stream", "rolling")
 # A from registers and from tables, loops written out and not, one axis to three.
 SAMPLE = (
     ("heat1d_ftcs", "stream", "f16"),
@@ -67,6 +69,11 @@ SAMPLE = (
     ("paper_box2d49p", "rolling", "f64"),
     ("heat3d_ftcs", "rolling", "f16"),
     ("paper_star2d13p", "rolling", "f32"),
+    ("heat1d_ftcs", "stream ring", "f16"),
+    ("paper_star2d13p", "stream ring", "f16"),
+    ("paper_box3d27p", "stream ring", "f16"),
+    ("paper_1d5p", "rolling ring", "f32"),
+    ("heat2d_ftcs", "rolling ring", "f64"),
 )
 POINTS = 1 << 18
 CHIP = chips.find("sm_90")
@@ -96,18 +103,21 @@ class Built:
 @cache
 def built(name: str, schedule: str, dtype: str, chip: str = "sim:sm_90") -> Built:
     built_with = []
+    schedule, _, ring = schedule.partition(" ")
+    choice = {
+        "stream": Choice("stream", ring=bool(ring)),
+        "rolling": Choice("simt", rolling=True, ring=bool(ring)),
+        "simt": Choice("simt", rolling=False),
+    }.get(schedule)
     module, builder = {
         "simt": (simt, "build_simt_kernel"),
         "rolling": (simt, "build_rolling_kernel"),
         "stream": (tensor, "build_stream_kernel"),
     }.get(schedule, (tensor, "build_tensor_kernel"))
-    make, way = getattr(module, builder), Way(rolling=schedule == "rolling")
-    with (
-        patch.object(module, builder, lambda *a: (built_with.append(a), make(*a))[1]),
-        patch.object(build, "best_way", lambda *_: way),
-    ):
-        options = CompileOptions(chip, "simt" if way.rolling else schedule, dtype)
-        bundle = build.compile_gpu(built_in_kernels()[name], options).bundle
+    make = getattr(module, builder)
+    with patch.object(module, builder, lambda *a: (built_with.append(a), make(*a))[1]):
+        options = CompileOptions(chip, choice.schedule if choice else schedule, dtype)
+        bundle = build.compile_gpu(built_in_kernels()[name], options, choice=choice).bundle
     if schedule == "rolling":
         (((kernel,)),) = built_with
         return Built(

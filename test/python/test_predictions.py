@@ -36,15 +36,8 @@ def ranking(name, *, steps=1, gpu=H200, schedules=("stream", "simt")):
 
 # Asked for before there were measurements; fitted to those, the model says that it does not hold.
 not_reached = partial(pytest.mark.xfail, strict=True)
-LESS = not_reached(
-    reason="measured on an H200: 0.86 of a copy for wide stencils, 0.74 in three axes"
-)
-FUSED_LESS = not_reached(
-    reason="measured on an H200: 2.4 times a copy for Heat-2D, 1.1 for Heat-3D"
-)
-
-
-SLOWER = ("paper_star2d13p", "paper_box2d49p", "paper_box3d27p")
+LESS = not_reached(reason="wide stencils in three axes take too much issue, mma or l1: 67 of 79")
+FUSED_LESS = not_reached(reason="63 points in three axes are limited by mma: 1.7 times a copy")
 
 
 @pytest.mark.parametrize("name", TABLE_2.values())
@@ -58,10 +51,7 @@ def test_single_steps_of_table_2_stay_within_every_resource(name):
     assert best.prediction.fraction_of_copy >= 0.8
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[LESS] * (name in SLOWER)) for name in TABLE_2.values()],
-)
+@pytest.mark.parametrize("name", TABLE_2.values())
 def test_single_steps_of_table_2_run_at_90_percent_of_a_copy(name):
     assert ranking(name).candidates[0].prediction.fraction_of_copy >= 0.9
 
@@ -72,27 +62,26 @@ def test_75_kernels_run_at_85_percent_of_a_copy():
     assert sum(fraction >= 0.85 for fraction in found) >= 75
 
 
-def test_most_kernels_run_at_80_percent_of_a_copy():
+def test_most_kernels_run_at_85_percent_of_a_copy():
     found = [ranking(name).candidates[0].prediction.fraction_of_copy for name in KERNELS]
-    assert sum(fraction >= 0.8 for fraction in found) >= 59
+    assert sum(fraction >= 0.85 for fraction in found) >= 67
 
 
 @pytest.mark.parametrize(
     "name, factor",
     [
         ("heat1d_ftcs", 2.7),
-        pytest.param("heat2d_ftcs", 2.7, marks=FUSED_LESS),
-        pytest.param("lbm_d2q9_diffusion", 2.7, marks=FUSED_LESS),
+        ("heat2d_ftcs", 2.7),
+        ("lbm_d2q9_diffusion", 2.7),
         pytest.param("heat3d_ftcs", 2, marks=FUSED_LESS),
-        ("heat2d_ftcs", 2),
-        ("lbm_d2q9_diffusion", 2),
+        ("heat3d_ftcs", 1.7),
     ],
 )
 def test_three_fused_steps_run_beyond_a_copy(name, factor):
     assert ranking(name, steps=3).candidates[0].prediction.fraction_of_copy >= factor
 
 
-@not_reached(reason="measured on an H200: 2.16 times a copy")
+@not_reached(reason="measured on an H200: 2.16 times a copy; shuffles take l1: 3.0 predicted")
 def test_five_steps_in_one_kernel_run_at_four_times_a_copy():
     kernel = KERNELS["heat2d_ftcs"]
     operator = chunk_operator(kernel.offsets, kernel.weights)
@@ -121,7 +110,7 @@ def test_instructions_of_128_outputs_of_long_marches(name, limit):
     kernel = KERNELS[name]
     columns = list(zip(*kernel.offsets, strict=True))
     reach = tuple(-min(c) for c in columns), tuple(max(c) for c in columns)
-    layouts = stream_layouts(chunk_operator(kernel.offsets, kernel.weights), reach)
+    layouts = stream_layouts(chunk_operator(kernel.offsets, kernel.weights), reach, ring=False)
     longest = max(layout.march for layout in layouts)
     for layout in layouts:
         if layout.march == longest:

@@ -8,7 +8,8 @@ from twofour.errors import TwofourError, Unsuitable
 from twofour.kernels import built_in_kernels
 from twofour.layout.chunks import COLUMNS, chunk_operator, column_places, row_places
 from twofour.layout.crush import crush
-from twofour.layout.march import MAX_REGISTERS
+from twofour.layout.march import RING_BYTES
+from twofour.layout.marches import MAX_REGISTERS
 from twofour.layout.matching import apply_permutation, permute_2to4
 from twofour.layout.stream import is_chunked, metadata_words, stream_layouts
 
@@ -116,4 +117,24 @@ def test_what_does_not_stream():
     wide = KERNELS[TOO_LARGE]
     assert chunk_operator(wide.offsets, wide.weights).matrix.shape[1] == 35 * COLUMNS
     with pytest.raises(Unsuitable, match=f"expected at most {MAX_REGISTERS} registers"):
-        layouts(TOO_LARGE)
+        layouts(TOO_LARGE, ring=False)
+
+
+def test_rings_hold_what_registers_cannot():
+    """A ring holds the whole rows of a step once, without what lanes would read twice."""
+    found = layouts(TOO_LARGE)
+    assert found and all(layout.ring for layout in found)
+    for layout in layouts("heat3d_ftcs", ring=True):
+        rows = layout.rows + 2
+        assert [row.across for row in layout.ring_rows] == list(range(-1, layout.rows + 1))
+        # 128 outputs and 8 inputs on either side, 16 bytes an access.
+        assert {(row.start, row.accesses) for row in layout.ring_rows} == {(-8, 18)}
+        assert layout.slot_bytes == rows * 18 * 16
+        assert layout.shared_bytes == layout.warps * layout.stages * layout.slot_bytes
+        assert layout.resident * layout.shared_bytes <= RING_BYTES
+
+
+def test_rings_that_shared_memory_cannot_hold_are_refused():
+    with pytest.raises(Unsuitable, match=f"expected rings of at most {RING_BYTES} bytes"):
+        layouts(TOO_LARGE, ring=True, stages=12)
+    assert not any(layout.shared_bytes for layout in layouts("heat2d_ftcs", ring=False))

@@ -85,7 +85,16 @@ def test_the_first_candidate_is_what_the_compiler_takes(name, words):
     options = (name, "--target", "sim:sm_90", *words)
     tune(*options, "--count", "1", "--prepare", "d")
     assert main(["compile", *options, "-o", "x.tfb"]) == 0
-    assert Bundle.load("d/0.tfb").ptx == Bundle.load("x.tfb").ptx
+    tuned, compiled = map(kernel_text, ("d/0.tfb", "x.tfb"))
+    assert tuned == compiled
+
+
+def kernel_text(path):
+    """The PTX of the kernel that a choice is for; single steps beside it may differ."""
+    bundle = Bundle.load(path)
+    name = bundle.program.fused or bundle.program.single
+    (text,) = re.findall(rf"\.entry {name}\(.*?\n}}\n", bundle.ptx, re.DOTALL)
+    return text
 
 
 def test_what_was_committed_is_compiled(capsys, monkeypatch):

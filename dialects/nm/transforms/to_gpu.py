@@ -27,7 +27,7 @@ from twofour.dialects.stencil.traversal import nested_ops
 from twofour.errors import TwofourError, Unsuitable
 from twofour.layout.block import lay_out_block, takes_boxes
 from twofour.layout.fragments import SPARSE_16, fragment_for
-from twofour.layout.march import MAX_MARCH, MAX_STAGES
+from twofour.layout.marches import MAX_MARCH, MAX_STAGES
 from twofour.layout.patch import PatchOperator
 from twofour.layout.stream import is_chunked, stream_layouts
 from twofour.layout.weight_range import f16_scale
@@ -80,11 +80,12 @@ class ConvertNmToGpuPass(ModulePass):
     stored; fields of f32 are multiplied as tf32, or (f32, the default) as sums of two tf32 numbers
     each, which keeps the accuracy of f32. f64 has no sparse instruction: its operators are
     multiplied densely. Operators in chunks of eight columns (`nm-permute-2to4{strategy=chunks}`)
-    stream through registers, all others through shared memory. `block` holds the outputs of a
-    thread block per axis, `stages` the halo tiles in shared memory, or the fragments of B in
-    registers, and `march` how often a block advances along the slowest axis; all are chosen unless
-    given. With `levels` functions of fused steps apply the single step once for each of them, in
-    the kernel, rather than once with the weights of all.
+    stream, and what they read ahead waits in registers or, with `ring`, in shared memory; all
+    others gather from halo tiles in shared memory. `block` holds the outputs of a thread block per
+    axis, `stages` the halo tiles, the fragments of B in registers or the steps in a ring, and
+    `march` how often a block advances along the slowest axis; all are chosen unless given. With
+    `levels` functions of fused steps apply the single step once for each of them, in the kernel,
+    rather than once with the weights of all.
     """
 
     name: ClassVar[str] = "convert-nm-to-gpu"
@@ -93,6 +94,7 @@ class ConvertNmToGpuPass(ModulePass):
     block: tuple[int, ...] | None = None
     stages: int | None = None
     march: int | None = None
+    ring: bool | None = None
     levels: bool = False
 
     def __post_init__(self):
@@ -134,14 +136,15 @@ class ConvertNmToGpuPass(ModulePass):
         choices = {"stages": self.stages, "march": self.march}
         with ir.InsertionPoint(kernel_module(module, self.chip)), op.location:
             if fragment is SPARSE_16 and is_chunked(operator):
-                choices |= {"block": self.block, "levels": applied.levels}
+                choices |= {"block": self.block, "levels": applied.levels, "ring": self.ring}
                 layouts = stream_layouts(operator, reach, **choices)
                 layout = best_stream(layouts, operands, reference_gpu(self.chip))
                 kernel = StreamKernel(name, layout, storage, constant, scale, ops=ops)
                 build_stream_kernel(kernel)
-            elif applied.levels > 1:
+            elif applied.levels > 1 or self.ring:
+                what = "levels" if applied.levels > 1 else "a ring"
                 raise Unsuitable(
-                    "expected columns in chunks of eight for levels, got another order"
+                    f"expected columns in chunks of eight for {what}, got another order"
                 )
             else:
                 size = ELEMENT_TYPES[storage].itemsize

@@ -48,10 +48,10 @@ class ConvertStencilToGpuPass(ModulePass):
     along the slowest axis with rolling sums, where registers hold those; the fields' rows then
     begin on sectors. With `levels` such functions of fused steps apply the single step once for
     each of them, in the kernel, rather than once with the weights of all. `block` holds the outputs
-    of a block that marches per axis, in one step, `stages` the fragments of inputs in registers,
-    and `march` how many steps it takes; all are chosen unless given. Applies may hold what the GPU
-    targets have code for: control flow, integers, loads from memrefs, and the functions that PTX
-    computes as accurately as the CPU does.
+    of a block that marches per axis, in one step, `march` how many steps it takes, `stages` the
+    fragments of inputs in registers or, with `ring`, the steps whose inputs wait in shared memory;
+    all are chosen unless given. Applies may hold what the GPU targets have code for: control flow,
+    integers, loads from memrefs, and the functions that PTX computes as accurately as the CPU does.
     """
 
     name: ClassVar[str] = "convert-stencil-to-gpu"
@@ -61,6 +61,7 @@ class ConvertStencilToGpuPass(ModulePass):
     block: tuple[int, ...] | None = None
     stages: int | None = None
     march: int | None = None
+    ring: bool | None = None
 
     def run(self, module: ir.Operation) -> None:
         marching = self._marching(nested_ops(module, WeightedSumOp.OPERATION_NAME))
@@ -100,7 +101,7 @@ class ConvertStencilToGpuPass(ModulePass):
         """The kernel of an op that applies `single` once for each of some levels."""
         element = str(op.results[0].type.element_type)
         offsets, weights, constant = linear_terms(single)
-        choices = {"block": self.block, "stages": self.stages, "march": self.march}
+        choices = {name: getattr(self, name) for name in ("block", "stages", "march", "ring")}
         layouts = rolling_layouts(
             offsets, weights, _itemsize(element), reach_of(single), levels=levels, **choices
         )

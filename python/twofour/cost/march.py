@@ -2,7 +2,8 @@
 """What kernels that march (layout.march) have in common: blocks, what they read, their rounds.
 
 Rows of inputs that warps of one block share in a step come from the first-level cache, those that
-neighbouring blocks share from the second as long as it holds them.
+neighbouring blocks share from the second as long as it holds them. A ring takes wavefronts of
+shared memory, and instructions for its groups and slots, but has no words to move.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from twofour.cost.costs import Costs
-from twofour.cost.counts import SECTOR, Counts, lines, sectors
-from twofour.layout.march import March
+from twofour.cost.counts import LANES, LINE, SECTOR, Counts, lines, sectors
+from twofour.layout.march import ACCESS, March
 from twofour.runtime.launching import balanced_block_count, block_count
 
 # Instructions of a warp, whatever it computes: who it is, where its strip lies, and whether it
@@ -26,6 +27,8 @@ TRIMMED = 2  # with several levels: who holds outputs that are complete
 MOVED = 0.75  # of the words that were read ahead, in loops of one step a round
 CHECKED = 5  # more, where a row to read may not exist
 EDGE_ROW = 5  # more, in strips at an edge
+# Of a ring: a group of copies, and a step that was copied; less where slots are known.
+GROUP, MET, KNOWN = 2, 6, 5
 PREFETCHED_COUNT = 0.5  # of what plain threads prefetch is in flight: fitted to an H200
 PREFETCH, ROUND_PREFETCH = 3, 4  # of a row, and whether there are rows to prefetch
 END_READ = 10  # more, in strips at the end of a row: whether a step meets it
@@ -93,8 +96,8 @@ def march_costs(
     steps, blocks = march_steps(layout, shape, multiprocessors)
     size, outputs = layout.itemsize, layout.width * layout.rows
     halo = (steps + layout.levels * layout.depth) / steps
-    width = layout.strip + layout.overhang
-    wavefronts = halo * sum(lines(size * start, size * width) for _, start in layout.reads)
+    read = sum(lines(size * start, size * count) for start, count in loads(layout))
+    wavefronts = halo * (read + sum(ring_wavefronts(layout)))
     wavefronts += lines(0, size * layout.width) * layout.rows
     wavefronts += halo * layout.shuffles * (layout.levels - 1)
     room = outputs_of_strips(layout, shape)
@@ -120,11 +123,36 @@ def march_costs(
     )
 
 
+def loads(layout: March) -> list[tuple[int, int]]:
+    """(start, length) in elements of what a warp loads from memory for a step, by one access each.
+
+    Lanes copy to a ring as far as there is something to copy.
+    """
+    if not layout.ring:
+        return [(start, layout.strip + layout.overhang) for _, start in layout.reads]
+    return [
+        (row.start + first * layout.chunk, min(LANES, row.accesses - first) * layout.chunk)
+        for row in layout.ring_rows
+        for first in range(0, row.accesses, LANES)
+    ]
+
+
+def ring_wavefronts(layout: March) -> tuple[int, int]:
+    """Wavefronts of shared memory of a step in a ring: to copy it, and to read it."""
+    if not layout.ring:
+        return 0, 0
+    copied = sum(-(-length * layout.itemsize // LINE) for _, length in loads(layout))
+    return copied, LANES * ACCESS // LINE * len(layout.reads)
+
+
 def rows_in_flight(layout: March, steps: int) -> float:
     """Rows of inputs that a warp has asked for, on average, prefetched ones for a part.
 
-    Of tensor cores' fragments one more has arrived: results wait for each other longer.
+    Of tensor cores' fragments, and of a ring's steps, one more has arrived: results wait for each
+    other longer.
     """
+    if layout.ring:
+        return max(1, layout.steps_ahead - 1)
     arrived, prefetched = (1, PREFETCHED_COUNT) if layout.compact else (2, PREFETCHED_COUNT / 2)
     ahead = max(1, layout.stages - arrived) / len(layout.reads)
     rounds = max(0, steps - layout.steps_ahead - layout.prefetched) // layout.unroll
@@ -139,19 +167,20 @@ def march_counts(layout: March, work: Work, shape: Sequence[int], mma: int = 0) 
     steps, _ = march_steps(layout, shape, None)
     outputs = steps * layout.width * layout.rows
     size, lo = layout.itemsize, layout.trimmed[0]
-    width = size * (layout.strip + layout.overhang)
-    row = SECTOR * sum(sectors(size * (start - lo), width) for _, start in layout.reads)
-    read = row * (steps + layout.levels * layout.depth)
+    parts = loads(layout)
+    row = SECTOR * sum(sectors(size * (start - lo), size * count) for start, count in parts)
+    rows = loaded = steps + layout.levels * layout.depth
     if layout.compact:
         # At an edge fragments are read ahead up to the end of the march, and beyond.
-        ahead = (layout.stages - 1) / len(layout.reads)
-        read += edge_share(layout, steps, shape[-1]) * row * ahead
+        ahead = layout.steps_ahead if layout.ring else (layout.stages - 1) / len(layout.reads)
+        loaded += edge_share(layout, steps, shape[-1]) * ahead
+    copied, met = ring_wavefronts(layout)
     room = outputs_of_strips(layout, shape)
     return Counts(
         instructions=room * march_instructions(layout, work, steps, shape) / outputs,
         mma=room * mma * rows_added(layout, steps) / outputs,
-        shared_wavefronts=0.0,
-        global_load_bytes=(read + work.table_bytes) / outputs,
+        shared_wavefronts=room * (copied * loaded + met * rows) / outputs,
+        global_load_bytes=(row * loaded + work.table_bytes) / outputs,
         global_store_bytes=size,
     )
 
@@ -162,6 +191,32 @@ def outputs_of_strips(layout: March, shape: Sequence[int]) -> float:
     return math.prod(-(-shape[axis] // n) * n / shape[axis] for axis, n in extents.items())
 
 
+@dataclass(frozen=True)
+class _Reading:
+    """Instructions of a warp: what it begins with, to ask for a step, and to meet one that it has.
+
+    Fragments that were read to registers are there; steps of a ring are read once more. `known` are
+    those that rounds of the main loop save, where each has every step at a place of its own.
+    """
+
+    begun: int
+    asked: int
+    met: int
+    known: int = 0
+
+    @classmethod
+    def of(cls, layout: March) -> _Reading:
+        ahead, reads = layout.steps_ahead, READ * len(layout.reads)
+        rows = ADDRESS * len({between for between, _ in layout.reads})
+        onward = STEP if layout.rank > 1 else 0
+        if layout.ring:
+            copies = READ * len(loads(layout)) + rows + GROUP
+            known = KNOWN if layout.unroll % layout.stages == 0 else 0
+            return cls((copies + CHECKED) * ahead, copies + onward, reads + MET, known)
+        begun = READ * (layout.stages - 1) + (ADDRESS + CHECKED) * ahead
+        return cls(begun, reads + onward + (rows if layout.rank > 1 else 0), 0)
+
+
 def march_instructions(layout: March, work: Work, steps: int, shape: Sequence[int]) -> float:
     """Instructions of one warp, on average over those inside and those at an edge."""
     rows, reads, depth, levels = layout.rows, len(layout.reads), layout.depth, layout.levels
@@ -169,27 +224,25 @@ def march_instructions(layout: March, work: Work, steps: int, shape: Sequence[in
     row = work.unpacked + written
     if levels > 1:
         row += (levels - 1) * (work.row * rows + work.unpacked + layout.shuffles) + TRIMMED
-    step = row + READ * reads
-    if layout.rank > 1:
-        step += ADDRESS * len({between for between, _ in layout.reads}) + STEP
+    reading = _Reading.of(layout)
+    step = row + reading.met + reading.asked
     always = (
         START
         + (START_BETWEEN if layout.rank == 3 else 0)
         + work.start
-        + READ * (layout.stages - 1)
-        + (ADDRESS + CHECKED) * layout.steps_ahead
+        + reading.begun
         + work.added * rows_added(layout, steps)
         + depth * (levels * step - written)
     )
-    words = 4 * (layout.stages - 1)
+    words = 0 if layout.ring else 4 * (layout.stages - 1)
     single = work.moved + MOVED * words
     ahead = min(steps, layout.steps_ahead)
     rounds = (steps - ahead) // layout.unroll
     rest = steps - ahead - rounds * layout.unroll
     # A round uses up what was read before it, or moves it on.
     moves = layout.stages - 1 > layout.unroll * reads
-    inside = ahead * row + (steps - ahead) * step + rest * single
-    inside += rounds * (ROUND + words * moves)
+    inside = ahead * (row + reading.met) + (steps - ahead) * step + rest * single
+    inside += rounds * (ROUND + words * moves - layout.unroll * reading.known)
     if layout.prefetched:
         inside += rounds * (layout.unroll * PREFETCH + ROUND_PREFETCH)
     at_edge = steps * (step + CHECKED + single) if layout.compact else inside

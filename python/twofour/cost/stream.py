@@ -34,7 +34,8 @@ def stream_counts(layout: StreamLayout, shape: Sequence[int]) -> Counts:
 
 def _work(layout: StreamLayout) -> Work:
     words, _ = metadata_words(layout)
-    rows = len({between for between, _ in layout.reads}) if layout.rank == 3 else 0
+    placed = layout.rank == 3 and not layout.ring
+    rows = len({between for between, _ in layout.reads}) if placed else 0
     return Work(
         row=ROW,
         added=len(layout.terms),

@@ -4,33 +4,42 @@
 A warp owns a strip of outputs along the last axis, in arrays of rank 3 a few rows of them.
 Advancing along the slowest axis it reads each row of inputs once, adds what it contributes to every
 row of outputs that it meets, and keeps the sums of those rows in registers until they are complete.
-Lanes read neighbouring inputs with one access each, a fragment for the warp.
+Lanes read neighbouring inputs with one access each, a fragment for the warp. Inputs that are read
+ahead wait in registers, or in shared memory in a ring of the warp's own.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from twofour.errors import TwofourError, Unsuitable
 from twofour.layout.fragments import LANES
 
 Extents = tuple[int, ...]
 
 ACCESS, SECTOR = 16, 32  # bytes: of a lane, and what strips begin on
-WARPS = (4, 8)  # warps of a block; more than the first where they can share rows of inputs
-MAX_STAGES = 12
 PREFETCHED, FEW_ROWS = 4, 2  # rows that are prefetched where registers hold so few
 MIN_UNROLL = 6  # steps of a loop: fewer would spend too much on counting them
-MARCHES = (12, 24, 48, 128)  # about so many steps
-MAX_MARCH = 2**31 - 1  # of any kernel
-ENOUGH_WARPS = 16  # of a multiprocessor: with fewer, results wait for each other (H200)
-MAX_REGISTERS = 217  # of a thread, as estimated: ptxas may take a quarter more
 REGISTER_UNIT = 8  # registers that a thread is given together
 WARP_REGISTERS, MAX_WARPS = 2048, 64  # of a multiprocessor, for 32 threads of one register
+# Shared memory of a multiprocessor for rings: all chips have as much, and leave caches the rest.
+RING_BYTES = 96 << 10
+RING_REGISTERS = 6  # of a thread: where its ring is
+
+
+class RingRow(NamedTuple):
+    """What one step reads of a row of inputs: neighbouring accesses, and where a ring has them.
+
+    The row lies `across` on the axis between from the strip's first one. Its first access begins
+    `start` inputs from the strip's first output, and lies `place` bytes from the begin of the step.
+    """
+
+    across: int
+    start: int
+    accesses: int
+    place: int
 
 
 class Meeting(NamedTuple):
@@ -53,10 +62,11 @@ class March(ABC):
         reach_lo, reach_hi: how far the stencil reaches, per axis.
         itemsize: bytes of an element.
         rows: rows of outputs of a step, along the axis between; 1 where there is none.
-        stages: fragments in registers, the one that is added and those read ahead.
+        stages: fragments in registers, the one that is added and those read ahead; steps in a ring.
         march: steps of a warp along the slowest axis.
         warps: of a block, side by side.
         levels: time steps of a march; rows of a level that are complete are inputs of the next.
+        ring: whether inputs are read ahead to shared memory, rather than to registers.
     """
 
     reach_lo: Extents
@@ -67,6 +77,7 @@ class March(ABC):
     march: int
     warps: int
     levels: int = 1
+    ring: bool = False
 
     @property
     @abstractmethod
@@ -191,7 +202,47 @@ class March(ABC):
     @property
     def steps_ahead(self) -> int:
         """How many steps ahead of its use a fragment is read, at most."""
-        return -(-(self.stages - 1) // len(self.reads))
+        return self.stages - 1 if self.ring else -(-(self.stages - 1) // len(self.reads))
+
+    @cached_property
+    def ring_rows(self) -> list[RingRow]:
+        """The rows of inputs of one step, as they lie in a ring."""
+        rows: list[RingRow] = []
+        place = 0
+        for across in sorted({across for across, _ in self.reads}):
+            starts = [start for row, start in self.reads if row == across]
+            end = max(starts) + self.strip + self.overhang
+            accesses = (end - min(starts)) // self.chunk
+            rows.append(RingRow(across, min(starts), accesses, place))
+            place += ACCESS * accesses
+        return rows
+
+    @property
+    def slot_bytes(self) -> int:
+        """Bytes of one step in the ring of a warp."""
+        last = self.ring_rows[-1]
+        return last.place + ACCESS * last.accesses
+
+    @property
+    def inputs_held(self) -> int:
+        """Registers of a thread for inputs, or the fragments of one row of a ring: an estimate."""
+        if not self.ring:
+            return 4 * self.stages
+        rows = [across for across, _ in self.reads]
+        return RING_REGISTERS + 4 * max(map(rows.count, rows))
+
+    @property
+    def row_addresses(self) -> int:
+        """Registers of a thread that say where rows of inputs lie: an estimate."""
+        if self.ring:
+            # Rows follow each other.
+            return 8 if self.rank == 3 else 4
+        return 3 * len({across for across, _ in self.reads})
+
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory of a block."""
+        return self.warps * self.stages * self.slot_bytes if self.ring else 0
 
     @property
     def prefetched(self) -> int:
@@ -199,7 +250,8 @@ class March(ABC):
 
         None where registers hold many: on an H200 that took as much time as it saved.
         """
-        wanted = self.rank > 1 and self.levels == 1 and self.steps_ahead <= FEW_ROWS
+        few = not self.ring and self.steps_ahead <= FEW_ROWS
+        wanted = few and self.rank > 1 and self.levels == 1
         return PREFETCHED if wanted else 0
 
     @property
@@ -212,79 +264,7 @@ class March(ABC):
     def resident(self) -> int:
         """Blocks of a multiprocessor at a time."""
         registers = -(-self.registers // REGISTER_UNIT) * REGISTER_UNIT
-        return max(1, min(MAX_WARPS, WARP_REGISTERS // registers) // self.warps)
-
-    @property
-    def whole_marches(self) -> list[int]:
-        """Steps that are whole rounds of the main loop and what was read ahead, short and long."""
-        ahead, unroll = self.steps_ahead, self.unroll
-        rounds = dict.fromkeys(max(1, round((steps - ahead) / unroll)) for steps in MARCHES)
-        return [ahead + count * unroll for count in rounds]
-
-
-def marches(
-    make: Callable[..., March],
-    reach: tuple[Extents, Extents],
-    max_rows: int,
-    max_registers: int = MAX_REGISTERS,
-    *,
-    block: Extents | None = None,
-    stages: int | None = None,
-    march: int | None = None,
-    levels: int = 1,
-) -> list[March]:
-    """All marches that registers hold.
-
-    Args:
-        make: gives the march of some `reach_lo`, `reach_hi`, `rows`, `stages`, `march`, `warps` and
-            `levels`.
-        reach: (lo, hi) of the stencil: minus the smallest and the largest offset per axis.
-        max_rows: of a step, in arrays of rank 3.
-        max_registers: as the march estimates them.
-        block: outputs of a block per axis in one step; all that there are where it is not given.
-        stages: fragments in registers; up to MAX_STAGES where it is not given.
-        march: steps along the slowest axis; whole rounds of the main loop where it is not given,
-            several numbers of them.
-        levels: time steps of a march.
-
-    Raises:
-        Unsuitable: a rank or levels that no march is for, or more than registers hold.
-        TwofourError: stages, a march or a block that there is not.
-    """
-    reach_lo, reach_hi = (tuple(side) for side in reach)
-    rank = len(reach_lo)
-    if rank > 3:
-        raise Unsuitable(f"expected arrays of rank 1 to 3, got rank {rank}")
-    if levels > 1 and rank > 2:
-        raise Unsuitable(f"expected arrays of rank 1 or 2 for several levels, got rank {rank}")
-    if stages is not None and not 2 <= stages <= MAX_STAGES:
-        raise TwofourError(f"expected 2 to {MAX_STAGES} stages, got {stages}")
-    if march is not None and not 1 <= march <= MAX_MARCH:
-        raise TwofourError(f"expected a march of 1 to {MAX_MARCH}, got {march}")
-    shape = {"reach_lo": reach_lo, "reach_hi": reach_hi, "levels": levels, "march": 1}
-    found = [
-        make(**shape, rows=rows, stages=count, warps=warps)
-        for warps in (WARPS if rank == 3 else WARPS[:1])
-        for rows in (range(1, max_rows + 1) if rank == 3 else (1,))
-        for count in ((stages,) if stages is not None else range(2, MAX_STAGES + 1))
-    ]
-    if block is not None:
-        tiles = dict.fromkeys("x".join(map(str, layout.tile)) for layout in found)
-        found = [layout for layout in found if layout.tile == tuple(block)]
-        if not found:
-            expected = " or ".join(tiles)
-            raise TwofourError(f"expected a block of {expected} outputs, got {list(block)}")
-    fitting = [layout for layout in found if layout.registers <= max_registers]
-    if not fitting:
-        needed = min(layout.registers for layout in found)
-        raise Unsuitable(f"expected at most {max_registers} registers, got about {needed}")
-    if stages is None:
-        # A round has one place for every read: those of the round before have to be there.
-        fitting = [layout for layout in fitting if layout.steps_ahead <= layout.unroll] or fitting
-    enough = [layout for layout in fitting if layout.warps * layout.resident >= ENOUGH_WARPS]
-    fitting = enough or fitting
-    return [
-        replace(layout, march=steps)
-        for layout in fitting
-        for steps in ([march] if march is not None else layout.whole_marches)
-    ]
+        blocks = min(MAX_WARPS, WARP_REGISTERS // registers) // self.warps
+        if self.ring:
+            blocks = min(blocks, RING_BYTES // self.shared_bytes)
+        return max(1, blocks)

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-from twofour.layout.march import ACCESS, MIN_UNROLL, Extents, March, Meeting, marches
+from twofour.layout.march import ACCESS, MIN_UNROLL, Extents, March, Meeting
+from twofour.layout.marches import marches
 from twofour.layout.patch import Offset, stencil_arrays
 
 MAX_ROWS = 4
@@ -97,7 +98,6 @@ class RollingLayout(March):
         """An estimate of the registers of a thread."""
         number = max(1, self.itemsize // 4)
         sums = number * self.written * self.levels * self.rows * (self.depth + 1)
-        inputs = 4 * self.stages
         rows = len({row for row, _ in self.reads})
         addresses = 4 * (rows + self.rows)
         # The steps before the main loop keep more on the way.
@@ -110,7 +110,8 @@ class RollingLayout(March):
             # Constants have no room in instructions.
             distinct = len({weight for _, weight in self.terms})
             more += 5 * min(max(0, distinct - 6), 24) // 2
-        return sums + inputs + addresses + begin + more + OTHER_REGISTERS[self.rank]
+            more += 2 * self.depth * self.ring
+        return sums + self.inputs_held + addresses + begin + more + OTHER_REGISTERS[self.rank]
 
 
 def rolling_layouts(
@@ -122,7 +123,7 @@ def rolling_layouts(
 ) -> list[RollingLayout]:
     """The marches of a stencil of plain threads, on fields of `itemsize` bytes an element.
 
-    `reach` and `choices` are as for `layout.march.marches`, which says what is refused.
+    `reach` and `choices` are as for `layout.marches.marches`, which says what is refused.
     """
     points, values = stencil_arrays(offsets, weights)
     terms = sorted(

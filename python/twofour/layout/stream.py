@@ -16,7 +16,8 @@ import numpy as np
 from twofour.errors import Unsuitable
 from twofour.layout.chunks import CHUNK, COLUMNS, OUTPUTS, column_places, row_places
 from twofour.layout.fragments import LANES, SPARSE_16, TILES
-from twofour.layout.march import Extents, March, Meeting, marches
+from twofour.layout.march import Extents, March, Meeting
+from twofour.layout.marches import marches
 from twofour.layout.patch import PatchOperator
 
 ITEMSIZE = 2  # bytes of f16 and bf16
@@ -74,17 +75,23 @@ class StreamLayout(March):
     @property
     def registers(self) -> int:
         """An estimate of the registers of a thread."""
-        sums = 4 * self.levels * self.rows * (self.depth + 1)
-        inputs = 4 * self.stages
-        addresses = 3 * (len({row for row, _ in self.reads}) + self.rows)
-        # Results that wait, more of them where a step has several rows or levels.
-        each = 4 if self.rank == 3 else 1 if self.levels == 1 else 2 * self.levels
-        waiting = max(0, self.depth - 2) * each
+        # On the only axis levels follow each other, unless inputs in registers keep them apart.
+        levels = 1 if self.ring and self.rank == 1 else self.levels
+        sums = 4 * levels * self.rows * (self.depth + 1)
+        addresses = self.row_addresses + 3 * self.rows
         # On the only axis every level asks where its outputs lie.
-        asked = 8 * (self.levels - 1) if self.rank == 1 else 0
-        alone = {1: 4, 2: 4, 3: 20}[self.rank] if self.depth == 0 else 0
-        other = waiting + asked + alone + OTHER_REGISTERS[self.rank]
-        return sums + inputs + addresses + 5 * len(self.blocks) + other
+        asked = 8 * (levels - 1) if self.rank == 1 else 0
+        begun = {1: 4, 2: 4, 3: 20}[self.rank] if self.depth == 0 else 0
+        other = self._waiting + asked + begun + OTHER_REGISTERS[self.rank]
+        return sums + self.inputs_held + addresses + 5 * len(self.blocks) + other
+
+    @property
+    def _waiting(self) -> int:
+        """Registers of results that wait, more of them where a step has several rows or levels."""
+        if self.ring and self.levels == 1:
+            return 0
+        each = 4 if self.rank == 3 else 1 if self.levels == 1 else 2 * self.levels
+        return max(0, self.depth - 2) * each
 
 
 def stream_layouts(
@@ -93,8 +100,8 @@ def stream_layouts(
     """The streams of an operator whose columns stand in chunks of eight (see layout.chunks).
 
     `operator` is of rank 1 to 3, from `chunk_operator`; `reach` and `choices` are as for
-    `layout.march.marches`, which says what else is refused. Raises Unsuitable for another order of
-    columns.
+    `layout.marches.marches`, which says what else is refused. Raises Unsuitable for another order
+    of columns.
     """
     terms, blocks = _terms(operator)
     make = partial(StreamLayout, itemsize=ITEMSIZE, terms=terms, blocks=blocks)

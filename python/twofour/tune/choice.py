@@ -19,11 +19,14 @@ class Choice:
         tile: outputs of a patch operator per axis (sparse, dense).
         block: outputs of a thread block per axis, in one step of its march; of sparse and dense
             kernels of rank 1 also (segments, outputs of each).
-        stages: halo tiles in shared memory (sparse, dense), or fragments of inputs in registers.
+        stages: halo tiles in shared memory (sparse, dense), fragments of inputs in registers, or
+            steps in a ring.
         march: steps of a thread block along the slowest axis.
         levels: whether fused steps follow each other in the kernel (stream and rolling simt),
             rather than be one larger stencil.
-        rolling: whether plain threads march (simt), which alone have block, stages and march.
+        rolling: whether plain threads march (simt), which alone have a layout.
+        ring: whether kernels that march (stream and rolling simt) read inputs ahead to a ring in
+            shared memory, rather than to registers.
 
     Raises TwofourError for members that do not belong together.
     """
@@ -35,6 +38,7 @@ class Choice:
     march: int | None = None
     levels: bool | None = None
     rolling: bool | None = None
+    ring: bool | None = None
 
     def __post_init__(self):
         if self.schedule is not None and self.schedule not in SCHEDULES:
@@ -47,6 +51,8 @@ class Choice:
             raise TwofourError(f"expected no layout but that of rolling 'simt', got {self}")
         if self.levels and self.schedule not in (None, "stream", "simt"):
             raise TwofourError(f"expected schedule 'stream' or 'simt' for levels, got {self}")
+        if self.ring and self.schedule not in ("stream", "simt"):
+            raise TwofourError(f"expected schedule 'stream' or 'simt' for a ring, got {self}")
 
     def __str__(self) -> str:
         """The members that are set, such as `stream stages=5 march=128`."""
@@ -92,6 +98,7 @@ _KIND = {
     "march": "a positive number",
     "levels": "true or false",
     "rolling": "true or false",
+    "ring": "true or false",
 }
 _FITS = {
     "schedule": lambda value: isinstance(value, str),
@@ -101,4 +108,5 @@ _FITS = {
     "march": _count,
     "levels": lambda value: isinstance(value, bool),
     "rolling": lambda value: isinstance(value, bool),
+    "ring": lambda value: isinstance(value, bool),
 }

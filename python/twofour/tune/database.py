@@ -4,7 +4,8 @@
     {"format": 1, "entries": [{
       "name": "heat2d_ftcs", "fingerprint": "...", "element": "f16", "arithmetic": "f16",
       "steps": 1, "asked": "auto", "target": "sm_90", "device": "NVIDIA H200",
-      "choice": {"schedule": "stream", "stages": 6, "march": 129}, "basis": "measured",
+      "choice": {"schedule": "stream", "stages": 6, "march": 129, "ring": false},
+      "basis": "measured",
       "seconds_per_point": 8.6e-13, "date": "2026-11-20", "version": "0.1.0"}]}
 
 The package has one file a GPU in `data`; a user's own file is named by the environment variable

@@ -93,4 +93,5 @@ def _choice(schedule: str, layout: March, steps: int) -> Choice:
         march=layout.march,
         levels=layout.levels > 1 if steps > 1 else None,
         rolling=True if schedule == "simt" else None,
+        ring=layout.ring,
     )

@@ -5,7 +5,9 @@ SparStencil, equation 11, searches all layouts by its model; this says what trus
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 
 from twofour.bench.predicted.setting import Setting, over
 from twofour.bench.predicted.tiles import reach_of
@@ -27,6 +29,7 @@ from twofour.runtime.dtypes import ELEMENT_TYPES
 from twofour.runtime.manifest import KernelSpec
 from twofour.runtime.simulated import SimulatedDevice
 from twofour.sim import parse
+from twofour.sim.ptx import Kernel as SimulatedKernel
 from twofour.targets.gpu.kernel_abi import kernel_module
 from twofour.targets.gpu.lowering import to_llvm_ir, to_nvvm
 from twofour.targets.gpu.matrix_ops import MatrixOps
@@ -39,11 +42,11 @@ ELEMENT = "f16"
 NAME = "stream"
 TEXT = """\
 Single steps of f16 by schedule `stream`: every layout of that family (rows and warps of a block,
-fragments read ahead) is compiled and simulated on a domain of whole blocks. What the model says
-that a launch on a large domain costs is then corrected by the ratio of simulated to modelled
-counters, and the rate predicted from that. The loss is how much longer the layout takes that the
-model alone picks than the best of all. Deviation is that of modelled from simulated
-instructions."""
+inputs read ahead to registers or to a ring, steps of a march) is compiled and simulated on a domain
+of whole blocks. What the model says that a launch on a large domain costs is then corrected by the
+ratio of simulated to modelled counters, and the rate predicted from that. The loss is how much
+longer the layout takes that the model alone picks than the best of all. Deviation is that of
+modelled from simulated instructions."""
 COLUMNS = (
     Column("kernel"),
     Column("layouts", "exact"),
@@ -83,8 +86,10 @@ def run(setting: Setting) -> Section:
         except Unsuitable:
             continue
         picked = layouts.index(best_stream(layouts, ELEMENT, setting.gpu))
+        code = cache(partial(_code, layouts, setting.gpu.architecture))
         tried = [
-            _try(layout, setting.gpu) for layout in over(layouts, f"exploring {label}", "layouts")
+            _try(layout, code(*_what_code_depends_on(layout)), setting.gpu)
+            for layout in over(layouts, f"exploring {label}", "layouts")
         ]
         rows.append(_row(label, tried, picked))
         samples.append(_samples(kernel, tried))
@@ -116,10 +121,22 @@ def _samples(kernel: Kernel, tried: list[_Tried]) -> dict:
 
 
 def _spelled(layout: StreamLayout) -> str:
-    return f"{layout.warps} warps, {layout.rows} rows, {layout.stages} fragments"
+    ahead = f"{layout.stages} steps in a ring" if layout.ring else f"{layout.stages} fragments"
+    return f"{layout.warps} warps, {layout.rows} rows, {ahead}, {layout.march} steps"
 
 
-def _try(layout: StreamLayout, gpu: GpuModel) -> _Tried:
+def _what_code_depends_on(layout: StreamLayout) -> tuple:
+    """All that differs between layouts of one stencil, but for the steps of a march."""
+    return layout.warps, layout.rows, layout.ring, layout.stages
+
+
+def _code(layouts: Sequence[StreamLayout], chip: str, *what) -> SimulatedKernel:
+    """The kernel of those layouts that `_what_code_depends_on` is `what`."""
+    layout = next(layout for layout in layouts if _what_code_depends_on(layout) == what)
+    return parse(_ptx(layout, chip), name=f"{NAME}.ptx").kernels[NAME]
+
+
+def _try(layout: StreamLayout, code: SimulatedKernel, gpu: GpuModel) -> _Tried:
     spec = KernelSpec(
         name=NAME,
         rank=layout.rank,
@@ -129,11 +146,11 @@ def _try(layout: StreamLayout, gpu: GpuModel) -> _Tried:
         threads=layout.threads,
         tile=layout.tile,
         march=layout.march,
-        shared_bytes=0,
+        shared_bytes=layout.shared_bytes,
         alignment=SECTOR,
     )
     shape = tuple(domain(spec))
-    counted = simulate(layout, spec, shape, gpu.architecture)
+    counted = simulate(layout, code, spec, shape, gpu.architecture)
     modelled = stream_counts(layout, shape)
     large = DOMAINS[layout.rank]
     costs = stream_costs(layout, large, ELEMENT, gpu.multiprocessors)
@@ -155,10 +172,15 @@ def corrected(costs: Costs, modelled: Counts, counted: Counts) -> Costs:
     )
 
 
-def simulate(layout: StreamLayout, spec: KernelSpec, shape: tuple[int, ...], chip: str) -> Counts:
+def simulate(
+    layout: StreamLayout,
+    code: SimulatedKernel,
+    spec: KernelSpec,
+    shape: tuple[int, ...],
+    chip: str,
+) -> Counts:
     """The counters of one launch of a stream on an output of `shape`."""
     device = SimulatedDevice(chip)
-    code = parse(_ptx(layout, chip), name=f"{NAME}.ptx").kernels[NAME]
     element = ELEMENT_TYPES[ELEMENT]
     granule = SECTOR // element.itemsize
     reach = zip(layout.reach_lo, layout.reach_hi, strict=True)
@@ -175,7 +197,7 @@ def simulate(layout: StreamLayout, spec: KernelSpec, shape: tuple[int, ...], chi
     return Counts(
         instructions=counters.instructions / points,
         mma=counters.mma / points,
-        shared_wavefronts=0.0,
+        shared_wavefronts=counters.shared_wavefronts / points,
         global_load_bytes=counters.global_load_bytes / points,
         global_store_bytes=counters.global_store_bytes / points,
     )

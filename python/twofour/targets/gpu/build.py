@@ -278,6 +278,7 @@ def _multiply(build: _Build, options: CompileOptions) -> None:
         block=choice.block,
         stages=choice.stages,
         march=choice.march,
+        ring=choice.ring,
         levels=build.schedule == "stream" and _way(build, options).levels,
     )
     found.run([convert])
@@ -303,7 +304,8 @@ def _to_gpu(build: _Build, options: CompileOptions) -> None:
     # Only programs of one linear step have fields whose rows begin on sectors.
     if build.schedule == "simt" and found.is_step:
         way = _way(build, options)
-        layout = {"block": choice.block, "stages": choice.stages, "march": choice.march}
+        names = ("block", "stages", "march", "ring")
+        layout = {name: getattr(choice, name) for name in names}
         if choice.rolling:
             _check_march(found, choice, layout)
         plain = replace(plain, rolling=way.rolling, levels=way.levels, **layout)

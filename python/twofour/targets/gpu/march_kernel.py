@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The march of a warp along the slowest axis (see layout.march), whatever computes its sums.
 
-The sums of the rows of outputs that are not complete and the rows of inputs that were read ahead
-stay in registers:
+The sums of the rows of outputs that are not complete stay in registers, and the rows of inputs that
+were read ahead as well, unless they wait in shared memory (targets.gpu.ring):
 
     read the first rows of inputs
     for the first `depth` rows:         they meet the first rows of outputs only
@@ -32,6 +32,7 @@ from twofour.targets.gpu.code import Index
 from twofour.targets.gpu.kernel_abi import BlockShape, gpu_function
 from twofour.targets.gpu.lowering import LOOP_ANNOTATION, NO_UNROLLING
 from twofour.targets.gpu.matrix_ops import i32
+from twofour.targets.gpu.ring import Ring
 from twofour.targets.gpu.strip import Strip, elements
 
 
@@ -51,7 +52,7 @@ class MarchKernel:
     def launch(self) -> BlockShape:
         """How the kernel is launched."""
         layout = self.layout
-        shape = (layout.threads, layout.tile, layout.march, SECTOR)
+        shape = (layout.threads, layout.tile, layout.march, SECTOR, layout.shared_bytes)
         return BlockShape(*shape, resident=layout.resident)
 
 
@@ -80,6 +81,8 @@ class _State:
     the axis between, four numbers each. `queue` holds the words of the fragments of B that were
     read, the next one first. `source` is where the row of inputs lies that the next fragment is
     read from, `target` where the next row of outputs is written, `step` the number of the step.
+    Where inputs wait in a ring, the queue is empty, and `slots` holds where the next step lies in
+    the ring, and where the one before it lay.
     """
 
     sums: list[list[list[list[ir.Value]]]]
@@ -87,12 +90,13 @@ class _State:
     source: Index
     target: Index
     step: Index
+    slots: tuple[ir.Value, ...] = ()
 
     def values(self) -> list[Index]:
         """All of it, as a loop carries it."""
         sums = [x for level in self.sums for row in level for numbers in row for x in numbers]
         words = [x for fragment in self.queue for x in fragment]
-        return [*sums, *words, self.source, self.target, self.step]
+        return [*sums, *words, self.source, self.target, self.step, *self.slots]
 
     def like(self, values: Sequence[ir.Value]) -> "_State":
         """A state of the same shape from what `values` of it became."""
@@ -102,7 +106,8 @@ class _State:
             for level in self.sums
         ]
         queue = [[next(left) for _ in fragment] for fragment in self.queue]
-        return _State(sums, queue, *left)
+        source, target, step, *slots = left
+        return _State(sums, queue, source, target, step, tuple(slots))
 
 
 class MarchEmitter(ABC):
@@ -112,6 +117,7 @@ class MarchEmitter(ABC):
         self.layout, self.element = layout, ir.Type.parse(element)
         self.strip = Strip(layout, self.element, entry, masked)
         self.code = self.strip.code
+        self.ring = Ring(self.strip) if layout.ring else None
 
     @abstractmethod
     def start(self) -> list[ir.Value]:
@@ -143,6 +149,8 @@ class MarchEmitter(ABC):
             self._step(state, min(levels, number // depth + 1), checked=True)
         if layout.compact and not is_inside:
             self._loop(state, steps, 1, checked=True)
+            if self.ring is not None:
+                self.ring.wait(0)
             return
         # Of these steps every one has a fragment to read ahead.
         left = code.maximum(code.sub(steps, layout.steps_ahead), 0)
@@ -159,6 +167,11 @@ class MarchEmitter(ABC):
         """Read the first fragments."""
         levels = [[] for _ in range(self.layout.levels)]
         state = _State(levels, [], self.strip.begin_of_inputs(), self.strip.begin_of_outputs(), 0)
+        if self.ring is not None:
+            state.slots = self.ring.first_slots()
+            for number in range(self.layout.steps_ahead):
+                self._copy(state, number, self.ring.slot(number), checked=True)
+            return state
         for number in range(self.layout.stages - 1):
             self._read(state, number, checked=True)
         return state
@@ -206,11 +219,10 @@ class MarchEmitter(ABC):
         """
         layout = self.layout
         self._begin_row(state.sums[0])
-        for number, fragment in enumerate(layout.reads):
-            self._add(state.sums[0], fragment, state.queue.pop(0), steps_left)
-            ahead = number + layout.stages - 1
-            if steps_left is None or ahead < steps_left * len(layout.reads):
-                self._read(state, ahead, checked)
+        if self.ring is None:
+            self._add_from_queue(state, checked, steps_left)
+        else:
+            self._add_from_ring(state, checked, steps_left)
         state.step = self.code.add(state.step, 1)
         row = self._completed(state.sums[0])
         for level in range(1, levels):
@@ -220,6 +232,27 @@ class MarchEmitter(ABC):
                 self._add(state.sums[level], fragment, words, steps_left)
             row = self._completed(state.sums[level])
         return row
+
+    def _add_from_queue(self, state: _State, checked: bool, steps_left: int | None) -> None:
+        """Add the fragments of a step that were read to registers, and read as many ahead."""
+        layout = self.layout
+        for number, fragment in enumerate(layout.reads):
+            self._add(state.sums[0], fragment, state.queue.pop(0), steps_left)
+            ahead = number + layout.stages - 1
+            if steps_left is None or ahead < steps_left * len(layout.reads):
+                self._read(state, ahead, checked)
+
+    def _add_from_ring(self, state: _State, checked: bool, steps_left: int | None) -> None:
+        """Add the fragments of a step that lies in the ring, and begin to copy one ahead."""
+        layout, ring, (slot, free) = self.layout, self.ring, state.slots
+        ahead = layout.steps_ahead
+        ring.wait((ahead if steps_left is None else steps_left) - 1)
+        if steps_left is None:
+            self._copy(state, ahead, free, checked)
+        for fragment in layout.reads:
+            words = ring.read(fragment, slot, state.step, self.is_inside)
+            self._add(state.sums[0], fragment, words, steps_left)
+        state.slots = (ring.following(slot), slot)
 
     def _begin_row(self, sums: list) -> None:
         """Begin the row of outputs that meets its first row of inputs now."""
@@ -279,8 +312,18 @@ class MarchEmitter(ABC):
         later, place = divmod(number, len(reads))
         step = code.add(state.step, later)
         state.queue.append(self.strip.read(reads[place], state.source, step, self.is_inside))
-        if place < len(reads) - 1:
-            return
+        if place == len(reads) - 1:
+            self._advance(state, step, checked)
+
+    def _copy(self, state: _State, later: int, slot: ir.Value, checked: bool) -> None:
+        """Begin to copy what a later step reads to a slot of the ring."""
+        step = self.code.add(state.step, later)
+        self.ring.copy(slot, state.source, step, self.is_inside)
+        self._advance(state, step, checked)
+
+    def _advance(self, state: _State, step: Index, checked: bool) -> None:
+        """Go on to the row of inputs after that of a step."""
+        code = self.code
         following = code.add(state.source, self.strip.pitch_in)
         if checked:
             # Beyond the last row the last one is read again.

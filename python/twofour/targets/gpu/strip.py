@@ -136,23 +136,23 @@ class Strip:
 
         The first row of inputs of its step begins at `source`.
         """
-        between, start = fragment
-        row = self.code.add(source, self._row_between(between, is_inside))
+        across, start = fragment
+        row = self.row_at(source, across, is_inside)
         if is_inside:
             return self._load(self.code.add(row, self.lane_in), start)
         if self.layout.rank == 1:
             return self._load_at_ends(row, step, start)
         return self._load_some(row, step, start)
 
-    def _row_between(self, number: int, is_inside: bool) -> Index:
-        """How far row `number` along the axis between lies; the last one again beyond it."""
+    def row_at(self, source: Index, across: int, is_inside: bool) -> Index:
+        """Where the row begins that lies `across` on the axis between; beyond the end the last."""
         code = self.code
         if self.layout.rank < 3:
-            return 0
-        if is_inside:
-            return code.mul(number, self.source.strides[1])
-        last = code.sub(code.sub(self.source.sizes[1], 1), self.y)
-        return code.mul(code.minimum(number, last), self.source.strides[1])
+            return source
+        if not is_inside:
+            last = code.sub(code.sub(self.source.sizes[1], 1), self.y)
+            across = code.minimum(across, last)
+        return code.add(source, code.mul(across, self.source.strides[1]))
 
     def _load(self, place: Index, start: int) -> list[ir.Value]:
         """The words from `start` elements after a place on, by one access.
@@ -164,14 +164,14 @@ class Strip:
         words = ", ".join(f"{{$w{number}}}" for number in range(len(types)))
         source = f"[{{$r0}}+{self.layout.itemsize * start}]"
         load = f"ld.global.L2::256B.v{len(types)}.b{bits} {{{words}}}, {source};"
-        return list(nvvm.inline_ptx(types, [self._address(place)], [], load))
+        return list(nvvm.inline_ptx(types, [self.address(place)], [], load))
 
     def prefetch(self, source: Index) -> None:
         """Begin to bring a row of inputs that begins at `source` to the second-level cache."""
-        address = self._address(self.code.add(source, self.lane_in))
+        address = self.address(self.code.add(source, self.lane_in))
         nvvm.inline_ptx([], [address], [], "prefetch.global.L2 [{$r0}];")
 
-    def _address(self, place: Index) -> ir.Value:
+    def address(self, place: Index) -> ir.Value:
         """The address of an element of the inputs, 64 bits."""
         code = self.code
         base = memref.extract_aligned_pointer_as_index(self.source.flat)
@@ -203,18 +203,31 @@ class Strip:
 
     def _load_some(self, row: Index, step: Index, start: int) -> list[ir.Value]:
         """Inputs of this lane; any numbers, or zero, where no output of the array reads them."""
-        code, lo = self.code, self.layout.input_lo[-1]
-        x = code.add(self._column(step), self.lane_in, start)
-        low = self._clamped(code.sub(-lo, x))
-        high = self._clamped(code.sub(self.source.sizes[-1], x))
-        # A chunk that no output reads may not exist; the first of the row that one does, does.
-        chunk = self.layout.chunk
-        existing = code.sub(-lo // chunk * chunk, self._column(step))
-        place = code.select(code.less(low, high), code.add(self.lane_in, start), existing)
-        words = self._load(code.add(row, place), 0)
+        place = self.existing(self.code.add(self.lane_in, start), step)
+        return self.without_missing(self._load(self.code.add(row, place), 0), start, step)
+
+    def existing(self, place: Index, step: Index) -> Index:
+        """The place of a chunk in its row, or that of one that exists where no output reads it."""
+        code = self.code
+        low, high = self._existing_inputs(place, step)
+        # The first chunk of the row that an output reads exists.
+        chunk, lo = self.layout.chunk, self.layout.input_lo[-1]
+        other = code.sub(-lo // chunk * chunk, self._column(step))
+        return code.select(code.less(low, high), place, other)
+
+    def without_missing(self, words: list[ir.Value], start: int, step: Index) -> list[ir.Value]:
+        """This lane's words of a fragment; if masked, zeros for inputs that no output reads."""
         if not self.masked:
             return words
+        low, high = self._existing_inputs(self.code.add(self.lane_in, start), step)
         return [arith.andi(word, self._mask(low, high, n)) for n, word in enumerate(words)]
+
+    def _existing_inputs(self, place: Index, step: Index) -> tuple[ir.Value, ir.Value]:
+        """Of the chunk at a place of its row, the first input that exists, and the end of those."""
+        code = self.code
+        x = code.add(self._column(step), place)
+        low = self._clamped(code.sub(-self.layout.input_lo[-1], x))
+        return low, self._clamped(code.sub(self.source.sizes[-1], x))
 
     def _clamped(self, number: Index) -> ir.Value:
         return self.code.minimum(self.code.maximum(number, 0), self.layout.chunk)

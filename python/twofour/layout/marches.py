@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""All marches of a stencil (see layout.march): warps, rows, stages in registers or rings, steps."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from twofour.errors import TwofourError, Unsuitable
+from twofour.layout.march import RING_BYTES, Extents, March
+
+WARPS = (4, 8)  # warps of a block; more than the first where they can share rows of inputs
+MAX_STAGES = 12
+RING_STAGES = (4, 8, 12)
+MARCHES = (12, 24, 48, 128)  # about so many steps
+MAX_MARCH = 2**31 - 1  # of any kernel
+ENOUGH_WARPS = 16  # of a multiprocessor: with fewer, results wait for each other (H200)
+MAX_REGISTERS = 217  # of a thread, as estimated: ptxas may take a quarter more
+
+
+def marches(
+    make: Callable[..., March],
+    reach: tuple[Extents, Extents],
+    max_rows: int,
+    max_registers: int = MAX_REGISTERS,
+    *,
+    block: Extents | None = None,
+    stages: int | None = None,
+    march: int | None = None,
+    levels: int = 1,
+    ring: bool | None = None,
+) -> list[March]:
+    """All marches that registers and shared memory hold.
+
+    Args:
+        make: gives the march of some `reach_lo`, `reach_hi`, `rows`, `stages`, `march`, `warps`,
+            `levels` and `ring`.
+        reach: (lo, hi) of the stencil: minus the smallest and the largest offset per axis.
+        max_rows: of a step, in arrays of rank 3.
+        max_registers: as the march estimates them.
+        block: outputs of a block per axis in one step; all that there are where it is not given.
+        stages: fragments in registers, or steps in a ring; up to MAX_STAGES where it is not given.
+            Fragments, unless `ring` says otherwise.
+        march: steps along the slowest axis; whole rounds of the main loop where it is not given,
+            several numbers of them.
+        levels: time steps of a march.
+        ring: whether inputs wait in shared memory; both ways where it is not given.
+
+    Raises:
+        Unsuitable: a rank or levels that no march is for, or more than registers hold.
+        TwofourError: stages, a march or a block that there is not.
+    """
+    reach_lo, reach_hi = (tuple(side) for side in reach)
+    rank = len(reach_lo)
+    if rank > 3:
+        raise Unsuitable(f"expected arrays of rank 1 to 3, got rank {rank}")
+    if levels > 1 and rank > 2:
+        raise Unsuitable(f"expected arrays of rank 1 or 2 for several levels, got rank {rank}")
+    if stages is not None and not 2 <= stages <= MAX_STAGES:
+        raise TwofourError(f"expected 2 to {MAX_STAGES} stages, got {stages}")
+    if march is not None and not 1 <= march <= MAX_MARCH:
+        raise TwofourError(f"expected a march of 1 to {MAX_MARCH}, got {march}")
+    shape = {"reach_lo": reach_lo, "reach_hi": reach_hi, "levels": levels, "march": 1}
+    ways = (ring,) if ring is not None else (False, True) if stages is None else (False,)
+    found = [
+        replace(layout, stages=count)
+        for layout in (
+            make(**shape, rows=rows, stages=2, warps=warps, ring=way)
+            for way in ways
+            for warps in (WARPS if rank == 3 else WARPS[:1])
+            for rows in (range(1, max_rows + 1) if rank == 3 else (1,))
+        )
+        for count in ((stages,) if stages is not None else _stages_to_try(layout))
+    ]
+    if block is not None:
+        tiles = dict.fromkeys("x".join(map(str, layout.tile)) for layout in found)
+        found = [layout for layout in found if layout.tile == tuple(block)]
+        if not found:
+            expected = " or ".join(tiles)
+            raise TwofourError(f"expected a block of {expected} outputs, got {list(block)}")
+    fitting = [layout for layout in found if layout.registers <= max_registers]
+    if not fitting:
+        needed = min(layout.registers for layout in found)
+        raise Unsuitable(f"expected at most {max_registers} registers, got about {needed}")
+    fitting = [layout for layout in fitting if layout.shared_bytes <= RING_BYTES]
+    if not fitting:
+        raise Unsuitable(f"expected rings of at most {RING_BYTES} bytes, got larger ones")
+    if stages is None:
+        # A round has one place for every read: those of the round before have to be there.
+        short = [layout for layout in fitting if layout.ring or layout.steps_ahead <= layout.unroll]
+        fitting = short or fitting
+    enough = [layout for layout in fitting if layout.warps * layout.resident >= ENOUGH_WARPS]
+    fitting = enough or fitting
+    return [
+        replace(layout, march=steps)
+        for layout in fitting
+        for steps in ([march] if march is not None else whole_marches(layout))
+    ]
+
+
+def _stages_to_try(layout: March) -> list[int]:
+    """All stages in registers; of a ring a few, and if it can be as many as a round has steps.
+
+    Then each step of a round has a slot of its own, whose place is known.
+    """
+    if not layout.ring:
+        return list(range(2, MAX_STAGES + 1))
+    return sorted({*RING_STAGES, min(max(layout.unroll, RING_STAGES[0]), MAX_STAGES)})
+
+
+def whole_marches(layout: March) -> list[int]:
+    """Steps that are whole rounds of the main loop and what was read ahead, short and long."""
+    ahead, unroll = layout.steps_ahead, layout.unroll
+    rounds = dict.fromkeys(max(1, round((steps - ahead) / unroll)) for steps in MARCHES)
+    return [ahead + count * unroll for count in rounds]

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Inputs that a warp reads ahead to shared memory, where they wait in a ring (see layout.march).
+
+A slot of the ring holds what one step reads, its rows one after the other, without what lanes would
+read twice. Lanes copy neighbouring accesses and read those that they need, so that a warp meets
+before it reads a step: then all its lanes' copies are there, and none still reads the step before,
+whose slot is free. Copies of a step are a group; registers hold none of them on the way.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from twofour.layout.fragments import LANES
+from twofour.layout.march import ACCESS, RingRow
+from twofour.mlir import arith, gpu, ir, nvvm
+from twofour.targets.gpu.block_code import shared_address
+from twofour.targets.gpu.code import Index
+from twofour.targets.gpu.kernel_abi import workgroup
+from twofour.targets.gpu.matrix_ops import i32
+
+if TYPE_CHECKING:
+    from twofour.targets.gpu.strip import Strip
+
+
+class Ring:
+    """Emits the copies and reads of a warp's ring, at the insertion point.
+
+    Slots are places in the ring, in bytes from its begin: words of 32 bits.
+    """
+
+    def __init__(self, strip: Strip):
+        self.strip, self.layout, self.code = strip, strip.layout, strip.code
+        byte, unknown = ir.IntegerType.get_signless(8), ir.ShapedType.get_dynamic_size()
+        memory = gpu.dynamic_shared_memory(
+            ir.MemRefType.get([unknown], byte, memory_space=workgroup())
+        )
+        code, layout = self.code, self.layout
+        self.size = layout.stages * layout.slot_bytes
+        own = code.mul(strip.warp, self.size)
+        copied = code.add(own, code.mul(strip.lane, ACCESS))
+        read = code.add(own, code.mul(strip.lane_in, layout.itemsize))
+        base = shared_address(memory)
+        self.copied, self.read_from = (
+            arith.addi(base, arith.index_cast(i32(), code.value(at))) for at in (copied, read)
+        )
+
+    def slot(self, number: int) -> ir.Value:
+        """A slot by its number."""
+        return self._word(number * self.layout.slot_bytes)
+
+    def first_slots(self) -> tuple[ir.Value, ir.Value]:
+        """Those of the first step and of the one before it."""
+        return self.slot(0), self.slot(self.layout.stages - 1)
+
+    def following(self, slot: ir.Value) -> ir.Value:
+        """The slot after another."""
+        further = arith.addi(slot, self._word(self.layout.slot_bytes))
+        at_end = arith.cmpi(arith.CmpIPredicate.eq, further, self._word(self.size))
+        return arith.select(at_end, self._word(0), further)
+
+    def wait(self, groups: int) -> None:
+        """Until all but the last groups of copies are there, for the whole warp."""
+        nvvm.cp_async_wait_group(groups)
+        nvvm.bar_warp_sync(self._word(-1))
+
+    def copy(self, slot: ir.Value, source: Index, step: Index, is_inside: bool) -> None:
+        """Begin to copy what a step reads, as a group; its first row of inputs is at `source`."""
+        to = arith.addi(self.copied, slot)
+        for row in self.layout.ring_rows:
+            for first in range(0, row.accesses, LANES):
+                self._copy(row, first, to, source, step, is_inside)
+        nvvm.cp_async_commit_group()
+
+    def _copy(
+        self, row: RingRow, first: int, to: ir.Value, source: Index, step: Index, is_inside: bool
+    ) -> None:
+        """Lanes copy the accesses of a row from number `first` on, one each."""
+        code, chunk = self.code, self.layout.chunk
+        begin = self.strip.row_at(source, row.across, is_inside)
+        start = row.start + first * chunk
+        at = code.mul(self.strip.lane, chunk)
+        if not is_inside:
+            at = self.strip.existing(code.add(at, start), step)
+            start = 0
+        address, offset = self.strip.address(code.add(begin, at)), start * self.layout.itemsize
+        place = row.place + ACCESS * first
+        copy = (
+            f"cp.async.ca.shared.global.L2::256B [{{$r0}}+{place}], [{{$r1}}+{offset}], {ACCESS};"
+        )
+        needed = None
+        if row.accesses - first < LANES:
+            needed = code.less(self.strip.lane, row.accesses - first)
+        nvvm.inline_ptx([], [to, address], [], copy, predicate=needed)
+
+    def read(
+        self, fragment: tuple[int, int], slot: ir.Value, step: Index, is_inside: bool
+    ) -> list[ir.Value]:
+        """This lane's words of a fragment of the step in a slot."""
+        across, start = fragment
+        layout = self.layout
+        row = next(row for row in layout.ring_rows if row.across == across)
+        place = row.place + (start - row.start) * layout.itemsize
+        types = self.strip.fragment_types
+        words = ", ".join(f"{{$w{number}}}" for number in range(len(types)))
+        bits = 8 * ACCESS // len(types)
+        load = f"ld.shared.v{len(types)}.b{bits} {{{words}}}, [{{$r0}}+{place}];"
+        loaded = list(nvvm.inline_ptx(types, [arith.addi(self.read_from, slot)], [], load))
+        return loaded if is_inside else self.strip.without_missing(loaded, start, step)
+
+    def _word(self, number: int) -> ir.Value:
+        return self.code.constants.get(
+            ("word", number), lambda: arith.ConstantOp(i32(), number).result
+        )
