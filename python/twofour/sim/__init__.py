@@ -22,6 +22,8 @@ copies, two threads that write one byte of global memory, barriers that not all 
 the simulator does not know is a `TwofourError` with its line when the text is parsed.
 """
 
+from functools import lru_cache
+
 from twofour.sim.chips import CHIPS, Chip, occupancy
 from twofour.sim.counters import Counters
 from twofour.sim.faults import Fault, Place
@@ -48,9 +50,11 @@ __all__ = [
 ]
 
 
+@lru_cache(maxsize=8)
 def parse(text: str, name: str = "<ptx>") -> Module:
     """The module of a PTX text; `name` is the file name that locations show.
 
+    The same one again for a text that was parsed a short while ago.
     Every instruction is decoded: raises TwofourError with the place of the first one that is
     malformed or not supported.
     """

@@ -18,7 +18,7 @@ from twofour.sim.ptx import Kernel, Module, Parameter
 # So many lanes at a time keep the registers of a kernel in the caches.
 _LANES = 16384
 _BATCH_BYTES = 512 << 20
-_PROGRAMS = 4
+_PROGRAMS = 8
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -71,6 +72,33 @@ class _Layout:
     size: int
 
 
+@dataclass(frozen=True)
+class _Analysis:
+    """What follows from a kernel's text alone: its parts, where its registers lie, its accesses.
+
+    `symbols` are the names that its instructions use; `global_granule` and `shared_granule` the
+    bytes of the smallest accesses.
+    """
+
+    segments: list[flow.Segment]
+    allocation: registers.Allocation
+    symbols: frozenset[str]
+    global_granule: int
+    shared_granule: int
+
+
+@lru_cache(maxsize=64)
+def _analysis(kernel: Kernel) -> _Analysis:
+    segments = flow.segments_of(kernel)
+    return _Analysis(
+        segments,
+        registers.allocate(kernel, segments),
+        frozenset(name for i in kernel.body for o in i.operands for name in _symbols(o)),
+        _granule(kernel, _is_global_store, 32),
+        _granule(kernel, _is_shared, 16),
+    )
+
+
 class Program:
     """The kernel on `blocks` blocks at a time. Raises TwofourError for what is not supported."""
 
@@ -85,18 +113,18 @@ class Program:
         variables: ModuleVariables,
     ):
         self.kernel = kernel
-        self.segments = flow.segments_of(kernel)
+        analysis = _analysis(kernel)
+        self.segments = analysis.segments
         self.machine = Machine(kernel, blocks, grid, block)
-        allocation = registers.allocate(kernel, self.segments)
-        binder = self.binder = Binder(self.machine, kernel, allocation)
+        binder = self.binder = Binder(self.machine, kernel, analysis.allocation)
         shared, local = shared_layout(kernel, dynamic_bytes), _layout(_of_space(kernel, "local"))
         self.machine.shared_bytes, self.machine.dynamic_bytes = shared.size, dynamic_bytes
         binder.symbols = dict(variables.symbols)
         binder.symbols |= {name: ("shared", at) for name, at in shared.offsets.items()}
         binder.symbols |= {name: ("local", at) for name, at in local.offsets.items()}
         binder.symbols |= {p.name: ("param", p.offset) for p in kernel.parameters}
-        binder.globals = GlobalSpace(self.machine, memory, _granule(kernel, _is_global_store, 32))
-        binder.shared = SharedSpace(self.machine, shared.size, _granule(kernel, _is_shared, 16))
+        binder.globals = GlobalSpace(self.machine, memory, analysis.global_granule)
+        binder.shared = SharedSpace(self.machine, shared.size, analysis.shared_granule)
         binder.local = LocalSpace(self.machine, local.size)
         binder.constants = ConstantSpace(self.machine, variables.constants)
         binder.launch = LaunchState(Counters(), b"")
@@ -154,6 +182,8 @@ class Program:
         return guarded
 
     def _checks(self, instruction: Instruction) -> bool:
+        if not self.binder.defined:
+            return False
         names = (*registers.read(instruction), *registers.written(instruction))
         return any(name in self.binder.defined for name in names)
 
@@ -243,7 +273,7 @@ def _layout(variables: list[Variable], start: int = 0) -> _Layout:
 
 def shared_layout(kernel: Kernel, dynamic_bytes: int) -> _Layout:
     """Where the shared variables of a kernel lie: its own, the module's, then dynamic ones."""
-    used = {name for i in kernel.body for o in i.operands for name in _symbols(o)}
+    used = _analysis(kernel).symbols
     everywhere = [
         v for v in kernel.module.globals.values() if v.space == "shared" and v.name in used
     ]

@@ -119,7 +119,7 @@ class Parameter:
     offset: int
 
 
-@dataclass
+@dataclass(eq=False)
 class Kernel:
     """A `.entry`: its body is a list of instructions and a map from labels to indices into it."""
 
@@ -135,7 +135,7 @@ class Kernel:
     branch_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-@dataclass
+@dataclass(eq=False)
 class Module:
     """A PTX file."""
 
