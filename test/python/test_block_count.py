@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twofour.runtime.launching import balanced_block_count, block_count, launch_shape
+from twofour.runtime.launching import (
+    MANY_WAVES,
+    START_STEPS,
+    balanced_block_count,
+    block_count,
+    launch_shape,
+)
 from twofour.runtime.manifest import KernelSpec
 
 SPEC = KernelSpec("k", 2, 1, 1, (), 128, (1, 512), 128, 0, 32, resident=5)
@@ -45,6 +51,22 @@ def test_blocks_share_the_first_axis(shape, march, at_once):
     longest = -(-steps // segments)
     assert longest <= 2 * march
     assert longest >= min(steps, march // 8) or segments == 1
+
+
+@given(st.integers(1, 500), st.integers(1, 40), st.integers(1, 130), st.integers(1, 600))
+def test_no_other_number_of_blocks_takes_less_time(steps, side_by_side, march, at_once):
+    """Against all numbers: as many waves as there are, of marches as long as they are."""
+
+    def time(segments):
+        waves = -(-side_by_side * segments // at_once)
+        return waves * (-(-steps // segments) + START_STEPS), segments
+
+    count = balanced_block_count((1, 8), march, (steps, 8 * side_by_side), at_once)
+    fewest = -(-steps // (2 * march))
+    most = min(max(fewest, 8 * steps // march), steps)
+    best = side_by_side * min(range(fewest, most + 1), key=time)
+    asked = side_by_side * -(-steps // march)
+    assert count == (asked if asked >= MANY_WAVES * at_once else best)
 
 
 def test_devices_that_need_no_waves_and_kernels_with_fixed_marches():

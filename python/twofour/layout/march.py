@@ -149,7 +149,7 @@ class March(ABC):
         """How far all levels together reach below, per axis."""
         return tuple(self.levels * reach for reach in self.reach_lo)
 
-    @property
+    @cached_property
     def trimmed(self) -> tuple[int, int]:
         """Outputs at both ends of a strip that miss inputs of the levels before the last."""
         ends, chunk = (self.reach_lo[-1], self.reach_hi[-1]), self.chunk
@@ -162,12 +162,12 @@ class March(ABC):
         """Outputs of a strip that are written, along the last axis."""
         return self.strip - sum(self.trimmed)
 
-    @property
+    @cached_property
     def first(self) -> int:
         """The first row of inputs that a row of outputs meets, along the slowest axis."""
         return min(meeting.along for meeting in self.meetings)
 
-    @property
+    @cached_property
     def depth(self) -> int:
         """Rows of outputs that a row of inputs meets, all but one."""
         return max(meeting.along for meeting in self.meetings) - self.first
@@ -183,12 +183,12 @@ class March(ABC):
             }
         )
 
-    @property
+    @cached_property
     def first_start(self) -> int:
         """Where the inputs begin that a strip reads of a row, from its first output on."""
         return min(start for _, start in self.reads)
 
-    @property
+    @cached_property
     def beyond(self) -> int:
         """Inputs that a strip reads of a row beyond its last output."""
         return max(start for _, start in self.reads) + self.overhang
@@ -260,7 +260,7 @@ class March(ABC):
         turn = self.depth + 1
         return turn * -(-MIN_UNROLL // turn)
 
-    @property
+    @cached_property
     def resident(self) -> int:
         """Blocks of a multiprocessor at a time."""
         registers = -(-self.registers // REGISTER_UNIT) * REGISTER_UNIT

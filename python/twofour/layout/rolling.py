@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 
 from twofour.layout.march import ACCESS, MIN_UNROLL, Extents, March, Meeting
 from twofour.layout.marches import marches
@@ -40,11 +40,7 @@ class RollingLayout(March):
     @cached_property
     def meetings(self) -> frozenset[Meeting]:
         """The fragments of a row of outputs."""
-        return frozenset(
-            Meeting(along, across, (x + place) // self.chunk * self.chunk)
-            for (along, across, x), _ in self.terms
-            for place in range(self.written)
-        )
+        return _meetings(tuple(point for point, _ in self.terms), self.chunk)
 
     @cached_property
     def used(self) -> int:
@@ -93,7 +89,7 @@ class RollingLayout(March):
         most = MIN_UNROLL if self.rank < 3 else 2
         return max(1, min(most, MAX_TERMS // terms))
 
-    @property
+    @cached_property
     def registers(self) -> int:
         """An estimate of the registers of a thread."""
         number = max(1, self.itemsize // 4)
@@ -112,6 +108,16 @@ class RollingLayout(March):
             more += 5 * min(max(0, distinct - 6), 24) // 2
             more += 2 * self.depth * self.ring
         return sums + self.inputs_held + addresses + begin + more + OTHER_REGISTERS[self.rank]
+
+
+@lru_cache(maxsize=16)
+def _meetings(points: tuple[Offset, ...], chunk: int) -> frozenset[Meeting]:
+    """The fragments of a row of outputs, of which a lane has `chunk`."""
+    return frozenset(
+        Meeting(along, across, (x + place) // chunk * chunk)
+        for along, across, x in points
+        for place in range(chunk)
+    )
 
 
 def rolling_layouts(

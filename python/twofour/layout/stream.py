@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 
@@ -72,7 +72,7 @@ class StreamLayout(March):
         """Sums are not moved from register to register."""
         return False
 
-    @property
+    @cached_property
     def registers(self) -> int:
         """An estimate of the registers of a thread."""
         # On the only axis levels follow each other, unless inputs in registers keep them apart.
@@ -149,10 +149,16 @@ def _terms(operator: PatchOperator) -> tuple[tuple[Term, ...], tuple[np.ndarray,
 
 def metadata_words(layout: StreamLayout) -> tuple[np.ndarray, list[int]]:
     """Distinct metadata of the blocks, uint32 (words, 32), and the number of each block's."""
+    return _metadata_words(tuple(block.tobytes() for block in layout.blocks))
+
+
+@lru_cache(maxsize=16)
+def _metadata_words(blocks: tuple[bytes, ...]) -> tuple[np.ndarray, list[int]]:
+    # The layouts of one stencil have the same blocks.
     words: list[np.ndarray] = []
     numbers = []
-    for block in layout.blocks:
-        _, mine = SPARSE_16.stored(block)
+    for block in blocks:
+        _, mine = SPARSE_16.stored(np.frombuffer(block).reshape(OUTPUTS, COLUMNS))
         same = (n for n, other in enumerate(words) if np.array_equal(mine, other))
         number = next(same, len(words))
         if number == len(words):

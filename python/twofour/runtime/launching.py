@@ -82,13 +82,21 @@ def balanced_block_count(
     if asked >= MANY_WAVES * at_once:
         return asked
 
+    def waves(segments: int) -> int:
+        return -(-side_by_side * segments // at_once)
+
     def cost(segments: int) -> tuple[int, int]:
-        waves = -(-side_by_side * segments // at_once)
-        return waves * (-(-steps // segments) + START_STEPS), segments
+        return waves(segments) * (-(-steps // segments) + START_STEPS), segments
 
     fewest = -(-steps // (2 * march))
-    most = max(fewest, 8 * steps // march)
-    return side_by_side * min(range(fewest, min(most, steps) + 1), key=cost)
+    most = min(max(fewest, 8 * steps // march), steps)
+    # Of as many waves as few segments as give marches as short as the most do.
+    fullest = [
+        min(max(count * at_once // side_by_side, fewest), most)
+        for count in range(waves(fewest), waves(most) + 1)
+    ]
+    shortest = {max(fewest, -(-steps // -(-steps // segments))) for segments in fullest}
+    return side_by_side * min(shortest, key=cost)
 
 
 def launch_shape(
