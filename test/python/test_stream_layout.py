@@ -121,17 +121,18 @@ def test_what_does_not_stream():
 
 
 def test_rings_hold_what_registers_cannot():
-    """A ring holds the whole rows of a step once, without what lanes would read twice."""
+    """A ring holds the rows of a step once, without what lanes or warps would read twice."""
     found = layouts(TOO_LARGE)
     assert found and all(layout.ring for layout in found)
     for layout in layouts("heat3d_ftcs", ring=True):
-        rows = layout.rows + 2
-        assert [row.across for row in layout.ring_rows] == list(range(-1, layout.rows + 1))
         # 128 outputs and 8 inputs on either side, 16 bytes an access.
-        assert {(row.start, row.accesses) for row in layout.ring_rows} == {(-8, 18)}
-        assert layout.slot_bytes == rows * 18 * 16
-        assert layout.shared_bytes == layout.warps * layout.stages * layout.slot_bytes
+        assert (layout.first_start, layout.row_accesses) == (-8, 18)
+        assert layout.ring_rows == range(-1, layout.warps * layout.rows + 1)
+        assert layout.shared_bytes == layout.stages * len(layout.ring_rows) * 18 * 16
         assert layout.resident * layout.shared_bytes <= RING_BYTES
+    for layout in layouts("heat2d_ftcs", ring=True):
+        assert layout.ring_rows == range(1)
+        assert layout.shared_bytes == layout.warps * layout.stages * 18 * 16
 
 
 def test_rings_that_shared_memory_cannot_hold_are_refused():

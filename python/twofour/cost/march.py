@@ -97,7 +97,7 @@ def march_costs(
     size, outputs = layout.itemsize, layout.width * layout.rows
     halo = (steps + layout.levels * layout.depth) / steps
     read = sum(lines(size * start, size * count) for start, count in loads(layout))
-    wavefronts = halo * (read + sum(ring_wavefronts(layout)))
+    wavefronts = halo * (rows_copied(layout) * read + sum(ring_wavefronts(layout)))
     wavefronts += lines(0, size * layout.width) * layout.rows
     wavefronts += halo * layout.shuffles * (layout.levels - 1)
     room = outputs_of_strips(layout, shape)
@@ -124,25 +124,33 @@ def march_costs(
 
 
 def loads(layout: March) -> list[tuple[int, int]]:
-    """(start, length) in elements of what a warp loads from memory for a step, by one access each.
+    """(start, length) in elements of what a warp loads for a step, or for a row of its ring.
 
-    Lanes copy to a ring as far as there is something to copy.
+    Each is one access. Lanes copy to a ring as far as there is something to copy.
     """
     if not layout.ring:
         return [(start, layout.strip + layout.overhang) for _, start in layout.reads]
     return [
-        (row.start + first * layout.chunk, min(LANES, row.accesses - first) * layout.chunk)
-        for row in layout.ring_rows
-        for first in range(0, row.accesses, LANES)
+        (
+            layout.first_start + first * layout.chunk,
+            min(LANES, layout.row_accesses - first) * layout.chunk,
+        )
+        for first in range(0, layout.row_accesses, LANES)
     ]
 
 
-def ring_wavefronts(layout: March) -> tuple[int, int]:
+def rows_copied(layout: March) -> float:
+    """How often a warp does what `loads` says for a step: once for every row, of a ring."""
+    return len(layout.ring_rows) / layout.ring_warps if layout.ring else 1
+
+
+def ring_wavefronts(layout: March) -> tuple[float, int]:
     """Wavefronts of shared memory of a step in a ring: to copy it, and to read it."""
     if not layout.ring:
         return 0, 0
     copied = sum(-(-length * layout.itemsize // LINE) for _, length in loads(layout))
-    return copied, LANES * ACCESS // LINE * len(layout.reads)
+    read = LANES * ACCESS // LINE * len(layout.reads)
+    return rows_copied(layout) * copied, read
 
 
 def rows_in_flight(layout: March, steps: int) -> float:
@@ -169,6 +177,7 @@ def march_counts(layout: March, work: Work, shape: Sequence[int], mma: int = 0) 
     size, lo = layout.itemsize, layout.trimmed[0]
     parts = loads(layout)
     row = SECTOR * sum(sectors(size * (start - lo), size * count) for start, count in parts)
+    row *= rows_copied(layout)
     rows = loaded = steps + layout.levels * layout.depth
     if layout.compact:
         # At an edge fragments are read ahead up to the end of the march, and beyond.
@@ -210,7 +219,8 @@ class _Reading:
         rows = ADDRESS * len({between for between, _ in layout.reads})
         onward = STEP if layout.rank > 1 else 0
         if layout.ring:
-            copies = READ * len(loads(layout)) + rows + GROUP
+            copied = -(-len(layout.ring_rows) // layout.ring_warps)
+            copies = copied * (READ * len(loads(layout)) + ADDRESS) + GROUP
             known = KNOWN if layout.unroll % layout.stages == 0 else 0
             return cls((copies + CHECKED) * ahead, copies + onward, reads + MET, known)
         begun = READ * (layout.stages - 1) + (ADDRESS + CHECKED) * ahead

@@ -5,7 +5,8 @@ A warp owns a strip of outputs along the last axis, in arrays of rank 3 a few ro
 Advancing along the slowest axis it reads each row of inputs once, adds what it contributes to every
 row of outputs that it meets, and keeps the sums of those rows in registers until they are complete.
 Lanes read neighbouring inputs with one access each, a fragment for the warp. Inputs that are read
-ahead wait in registers, or in shared memory in a ring of the warp's own.
+ahead wait in registers, or in a ring in shared memory: one for each warp or, where there is an axis
+between, one for all warps of a block, since those meet mostly the same rows.
 """
 
 from __future__ import annotations
@@ -27,19 +28,6 @@ WARP_REGISTERS, MAX_WARPS = 2048, 64  # of a multiprocessor, for 32 threads of o
 # Shared memory of a multiprocessor for rings: all chips have as much, and leave caches the rest.
 RING_BYTES = 96 << 10
 RING_REGISTERS = 6  # of a thread: where its ring is
-
-
-class RingRow(NamedTuple):
-    """What one step reads of a row of inputs: neighbouring accesses, and where a ring has them.
-
-    The row lies `across` on the axis between from the strip's first one. Its first access begins
-    `start` inputs from the strip's first output, and lies `place` bytes from the begin of the step.
-    """
-
-    across: int
-    start: int
-    accesses: int
-    place: int
 
 
 class Meeting(NamedTuple):
@@ -204,24 +192,26 @@ class March(ABC):
         """How many steps ahead of its use a fragment is read, at most."""
         return self.stages - 1 if self.ring else -(-(self.stages - 1) // len(self.reads))
 
+    @property
+    def ring_warps(self) -> int:
+        """Warps that share a ring: those whose rows lie side by side on the axis between."""
+        return self.warps if self.rank == 3 else 1
+
     @cached_property
-    def ring_rows(self) -> list[RingRow]:
-        """The rows of inputs of one step, as they lie in a ring."""
-        rows: list[RingRow] = []
-        place = 0
-        for across in sorted({across for across, _ in self.reads}):
-            starts = [start for row, start in self.reads if row == across]
-            end = max(starts) + self.strip + self.overhang
-            accesses = (end - min(starts)) // self.chunk
-            rows.append(RingRow(across, min(starts), accesses, place))
-            place += ACCESS * accesses
-        return rows
+    def ring_rows(self) -> range:
+        """Rows of inputs of a step in a ring, on the axis between from its first row of outputs."""
+        across = [row for row, _ in self.reads]
+        return range(min(across), max(across) + (self.ring_warps - 1) * self.rows + 1)
+
+    @property
+    def row_accesses(self) -> int:
+        """Neighbouring accesses of a row of a ring, the first of which begins at `first_start`."""
+        return (self.strip + self.beyond - self.first_start) // self.chunk
 
     @property
     def slot_bytes(self) -> int:
-        """Bytes of one step in the ring of a warp."""
-        last = self.ring_rows[-1]
-        return last.place + ACCESS * last.accesses
+        """Bytes of one step in a ring."""
+        return ACCESS * self.row_accesses * len(self.ring_rows)
 
     @property
     def inputs_held(self) -> int:
@@ -232,17 +222,20 @@ class March(ABC):
         return RING_REGISTERS + 4 * max(map(rows.count, rows))
 
     @property
-    def row_addresses(self) -> int:
-        """Registers of a thread that say where rows of inputs lie: an estimate."""
+    def rows_addressed(self) -> int:
+        """Rows of inputs of a step whose addresses a thread keeps.
+
+        Those of a ring are copied one after the other: as if it were two in three axes.
+        """
         if self.ring:
-            # Rows follow each other.
-            return 8 if self.rank == 3 else 4
-        return 3 * len({across for across, _ in self.reads})
+            return 2 if self.rank == 3 else 1
+        return len({across for across, _ in self.reads})
 
     @property
     def shared_bytes(self) -> int:
         """Shared memory of a block."""
-        return self.warps * self.stages * self.slot_bytes if self.ring else 0
+        rings = self.warps // self.ring_warps if self.ring else 0
+        return rings * self.stages * self.slot_bytes
 
     @property
     def prefetched(self) -> int:

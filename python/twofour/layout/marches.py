@@ -12,7 +12,9 @@ MAX_STAGES = 12
 RING_STAGES = (4, 8, 12)
 MARCHES = (12, 24, 48, 128)  # about so many steps
 MAX_MARCH = 2**31 - 1  # of any kernel
-ENOUGH_WARPS = 16  # of a multiprocessor: with fewer, results wait for each other (H200)
+# Warps of a multiprocessor: with fewer, loads to registers wait for each other (measured on an
+# H200). What is read from a ring is there: an assumption.
+ENOUGH_WARPS, ENOUGH_WITH_RING = 16, 12
 MAX_REGISTERS = 217  # of a thread, as estimated: ptxas may take a quarter more
 
 
@@ -83,17 +85,22 @@ def marches(
     fitting = [layout for layout in fitting if layout.shared_bytes <= RING_BYTES]
     if not fitting:
         raise Unsuitable(f"expected rings of at most {RING_BYTES} bytes, got larger ones")
+    registers = [layout for layout in fitting if not layout.ring]
     if stages is None:
         # A round has one place for every read: those of the round before have to be there.
-        short = [layout for layout in fitting if layout.ring or layout.steps_ahead <= layout.unroll]
-        fitting = short or fitting
-    enough = [layout for layout in fitting if layout.warps * layout.resident >= ENOUGH_WARPS]
-    fitting = enough or fitting
+        short = [layout for layout in registers if layout.steps_ahead <= layout.unroll]
+        registers = short or registers
+    rings = [layout for layout in fitting if layout.ring]
     return [
         replace(layout, march=steps)
-        for layout in fitting
+        for layout in (*_busy(registers, ENOUGH_WARPS), *_busy(rings, ENOUGH_WITH_RING))
         for steps in ([march] if march is not None else whole_marches(layout))
     ]
+
+
+def _busy(layouts: list[March], warps: int) -> list[March]:
+    """Those with so many warps on a multiprocessor, or all where there are none."""
+    return [layout for layout in layouts if layout.warps * layout.resident >= warps] or layouts
 
 
 def _stages_to_try(layout: March) -> list[int]:

@@ -24,6 +24,7 @@ MAX_STEP_TERMS = 1024  # of one step
 MAX_ESTIMATE, MAX_ESTIMATE_OF_LEVELS = 170, 210
 # Registers of a thread that do not depend on the stencil, by rank.
 OTHER_REGISTERS = {1: 26, 2: 14, 3: 31}
+OTHER_WITH_RING = {1: 26, 2: 14, 3: 20}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -94,11 +95,12 @@ class RollingLayout(March):
         """An estimate of the registers of a thread."""
         number = max(1, self.itemsize // 4)
         sums = number * self.written * self.levels * self.rows * (self.depth + 1)
-        rows = len({row for row, _ in self.reads})
-        addresses = 4 * (rows + self.rows)
+        addresses = 4 * (self.rows_addressed + self.rows)
         # The steps before the main loop keep more on the way.
         begin = 3 * self.depth // 2 + len(self.terms) // 8
-        more = 3 * max(0, len(self.reads) - rows - 2 * self.rows)
+        more = 0
+        if not self.ring:
+            more = 3 * max(0, len(self.reads) - self.rows_addressed - 2 * self.rows)
         if self.levels > 1:
             # What lanes got from others.
             more += 4 * len(self.reads) + 6 * self.levels + 4 * self.depth + len(self.terms) // 2
@@ -107,7 +109,8 @@ class RollingLayout(March):
             distinct = len({weight for _, weight in self.terms})
             more += 5 * min(max(0, distinct - 6), 24) // 2
             more += 2 * self.depth * self.ring
-        return sums + self.inputs_held + addresses + begin + more + OTHER_REGISTERS[self.rank]
+        other = (OTHER_WITH_RING if self.ring else OTHER_REGISTERS)[self.rank]
+        return sums + self.inputs_held + addresses + begin + more + other
 
 
 @lru_cache(maxsize=16)

@@ -78,7 +78,7 @@ class StreamLayout(March):
         # On the only axis levels follow each other, unless inputs in registers keep them apart.
         levels = 1 if self.ring and self.rank == 1 else self.levels
         sums = 4 * levels * self.rows * (self.depth + 1)
-        addresses = self.row_addresses + 3 * self.rows
+        addresses = 3 * (self.rows_addressed + self.rows)
         # On the only axis every level asks where its outputs lie.
         asked = 8 * (levels - 1) if self.rank == 1 else 0
         begun = {1: 4, 2: 4, 3: 20}[self.rank] if self.depth == 0 else 0

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Inputs that a warp reads ahead to shared memory, where they wait in a ring (see layout.march).
+"""Inputs that are read ahead to shared memory, where they wait in a ring (see layout.march).
 
 A slot of the ring holds what one step reads, its rows one after the other, without what lanes would
-read twice. Lanes copy neighbouring accesses and read those that they need, so that a warp meets
-before it reads a step: then all its lanes' copies are there, and none still reads the step before,
-whose slot is free. Copies of a step are a group; registers hold none of them on the way.
+read twice. Lanes copy neighbouring accesses, warps of a block that share a ring every so many rows,
+and each lane reads the fragments that it needs. So all who share a ring meet before they read a
+step: then all copies of it are there, and none still reads the step before, whose slot is free.
+Copies of a step are a group; registers hold none of them on the way.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from twofour.layout.fragments import LANES
-from twofour.layout.march import ACCESS, RingRow
+from twofour.layout.march import ACCESS
 from twofour.mlir import arith, gpu, ir, nvvm
 from twofour.targets.gpu.block_code import shared_address
-from twofour.targets.gpu.code import Index
+from twofour.targets.gpu.code import Index, conjunction
 from twofour.targets.gpu.kernel_abi import workgroup
 from twofour.targets.gpu.matrix_ops import i32
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Ring:
-    """Emits the copies and reads of a warp's ring, at the insertion point.
+    """Emits the copies and reads of a ring, at the insertion point.
 
     Slots are places in the ring, in bytes from its begin: words of 32 bits.
     """
@@ -36,10 +37,14 @@ class Ring:
             ir.MemRefType.get([unknown], byte, memory_space=workgroup())
         )
         code, layout = self.code, self.layout
+        self.row_bytes = ACCESS * layout.row_accesses
         self.size = layout.stages * layout.slot_bytes
-        own = code.mul(strip.warp, self.size)
-        copied = code.add(own, code.mul(strip.lane, ACCESS))
-        read = code.add(own, code.mul(strip.lane_in, layout.itemsize))
+        self.is_shared = layout.ring_warps > 1
+        # Of a ring that warps share: the rows that this one copies and reads begin at the first.
+        row = self.row_bytes if self.is_shared else self.size
+        rows = layout.rows * self.row_bytes if self.is_shared else self.size
+        copied = code.add(code.mul(strip.warp, row), code.mul(strip.lane, ACCESS))
+        read = code.add(code.mul(strip.warp, rows), code.mul(strip.lane_in, layout.itemsize))
         base = shared_address(memory)
         self.copied, self.read_from = (
             arith.addi(base, arith.index_cast(i32(), code.value(at))) for at in (copied, read)
@@ -60,47 +65,62 @@ class Ring:
         return arith.select(at_end, self._word(0), further)
 
     def wait(self, groups: int) -> None:
-        """Until all but the last groups of copies are there, for the whole warp."""
+        """Until all but the last groups of copies are there, of all who share the ring."""
         nvvm.cp_async_wait_group(groups)
-        nvvm.bar_warp_sync(self._word(-1))
+        if self.is_shared:
+            gpu.barrier()
+        else:
+            nvvm.bar_warp_sync(self._word(-1))
 
     def copy(self, slot: ir.Value, source: Index, step: Index, is_inside: bool) -> None:
         """Begin to copy what a step reads, as a group; its first row of inputs is at `source`."""
-        to = arith.addi(self.copied, slot)
-        for row in self.layout.ring_rows:
-            for first in range(0, row.accesses, LANES):
-                self._copy(row, first, to, source, step, is_inside)
+        layout, code = self.layout, self.code
+        to, rows = arith.addi(self.copied, slot), len(layout.ring_rows)
+        for first in range(0, rows, layout.ring_warps):
+            across: Index = layout.ring_rows[first]
+            if self.is_shared:
+                across = code.add(self.strip.warp, across)
+            begin = self.strip.row_at(source, across, is_inside)
+            left = rows - first
+            exists = code.less(self.strip.warp, left) if left < layout.ring_warps else None
+            for access in range(0, layout.row_accesses, LANES):
+                place = first * self.row_bytes + access * ACCESS
+                self._copy(begin, access, to, place, exists, step, is_inside)
         nvvm.cp_async_commit_group()
 
     def _copy(
-        self, row: RingRow, first: int, to: ir.Value, source: Index, step: Index, is_inside: bool
+        self,
+        row: Index,
+        first: int,
+        to: ir.Value,
+        place: int,
+        exists: ir.Value | None,
+        step: Index,
+        is_inside: bool,
     ) -> None:
         """Lanes copy the accesses of a row from number `first` on, one each."""
-        code, chunk = self.code, self.layout.chunk
-        begin = self.strip.row_at(source, row.across, is_inside)
-        start = row.start + first * chunk
-        at = code.mul(self.strip.lane, chunk)
+        code, layout = self.code, self.layout
+        start = layout.first_start + first * layout.chunk
+        at = code.mul(self.strip.lane, layout.chunk)
         if not is_inside:
             at = self.strip.existing(code.add(at, start), step)
             start = 0
-        address, offset = self.strip.address(code.add(begin, at)), start * self.layout.itemsize
-        place = row.place + ACCESS * first
+        address, offset = self.strip.address(code.add(row, at)), start * layout.itemsize
         copy = (
             f"cp.async.ca.shared.global.L2::256B [{{$r0}}+{place}], [{{$r1}}+{offset}], {ACCESS};"
         )
-        needed = None
-        if row.accesses - first < LANES:
-            needed = code.less(self.strip.lane, row.accesses - first)
-        nvvm.inline_ptx([], [to, address], [], copy, predicate=needed)
+        conditions = [] if exists is None else [exists]
+        if layout.row_accesses - first < LANES:
+            conditions.append(code.less(self.strip.lane, layout.row_accesses - first))
+        nvvm.inline_ptx([], [to, address], [], copy, predicate=conjunction(conditions))
 
     def read(
         self, fragment: tuple[int, int], slot: ir.Value, step: Index, is_inside: bool
     ) -> list[ir.Value]:
         """This lane's words of a fragment of the step in a slot."""
-        across, start = fragment
-        layout = self.layout
-        row = next(row for row in layout.ring_rows if row.across == across)
-        place = row.place + (start - row.start) * layout.itemsize
+        layout, (across, start) = self.layout, fragment
+        place = (across - layout.ring_rows[0]) * self.row_bytes
+        place += (start - layout.first_start) * layout.itemsize
         types = self.strip.fragment_types
         words = ", ".join(f"{{$w{number}}}" for number in range(len(types)))
         bits = 8 * ACCESS // len(types)

@@ -25,6 +25,8 @@ class Strip:
         code: index arithmetic.
         lane: of this thread.
         lane_in, lane_out: its first input and its first output, from those of the strip.
+        y, first_row: the first row of outputs on the axis between, of the warp and of all warps
+            that read together.
         first: the first step of the march; steps: how many there are.
         pitch_in, pitch_out: elements from one step to the next.
     """
@@ -56,7 +58,7 @@ class Strip:
         """
         code, layout, sizes = self.code, self.layout, self.target.sizes
         number, blocks = gpu.block_id(gpu.Dimension.x), gpu.grid_dim(gpu.Dimension.x)
-        self.y = 0
+        self.y = self.first_row = 0
         if layout.rank == 1:
             width = layout.tile[0]
             self.pitch_in = self.pitch_out = width
@@ -73,6 +75,7 @@ class Strip:
                 number, block = code.split(number, bands)
                 blocks, _ = code.split(blocks, bands)
                 self.y = code.mul(code.add(code.mul(block, layout.warps), self.warp), layout.rows)
+                self.first_row = code.mul(block, layout.tile[1]) if layout.ring else self.y
             self.pitch_in, self.pitch_out = self.source.strides[0], self.target.strides[0]
             count = sizes[0]
         self.x = code.add(self.x, -layout.trimmed[0])
@@ -96,8 +99,11 @@ class Strip:
             code.less(code.add(end, -hi - 1), self.target.sizes[-1]),
         ]
         if layout.rank == 3:
-            working.append(code.less(self.y, self.target.sizes[1]))
-            inside.append(code.less(code.add(self.y, layout.rows - 1), self.target.sizes[1]))
+            # Warps that share a ring are at work, and inside, together.
+            rows = layout.tile[1] if layout.ring else layout.rows
+            last_row = code.add(self.first_row, rows - 1)
+            working.append(code.less(self.first_row, self.target.sizes[1]))
+            inside.append(code.less(last_row, self.target.sizes[1]))
 
         def work() -> None:
             branch = scf.IfOp(conjunction(inside), has_else=True)
@@ -120,7 +126,7 @@ class Strip:
         """Where the first row of inputs lies, in the column of the first output."""
         code = self.code
         row = code.add(self.first, self.layout.levels * self.layout.first)
-        between = code.mul(self.y, self.source.strides[1]) if self.layout.rank == 3 else 0
+        between = code.mul(self.first_row, self.source.strides[1]) if self.layout.rank == 3 else 0
         return code.add(code.mul(row, self.pitch_in), between, self.x)
 
     def begin_of_outputs(self) -> Index:
@@ -144,13 +150,13 @@ class Strip:
             return self._load_at_ends(row, step, start)
         return self._load_some(row, step, start)
 
-    def row_at(self, source: Index, across: int, is_inside: bool) -> Index:
+    def row_at(self, source: Index, across: Index, is_inside: bool) -> Index:
         """Where the row begins that lies `across` on the axis between; beyond the end the last."""
         code = self.code
         if self.layout.rank < 3:
             return source
         if not is_inside:
-            last = code.sub(code.sub(self.source.sizes[1], 1), self.y)
+            last = code.sub(code.sub(self.source.sizes[1], 1), self.first_row)
             across = code.minimum(across, last)
         return code.add(source, code.mul(across, self.source.strides[1]))
 
