@@ -22,6 +22,7 @@ from twofour.layout.patch import PatchOperator
 
 ITEMSIZE = 2  # bytes of f16 and bf16
 MAX_ROWS = 3
+MAX_INSTRUCTIONS = 1024  # matrix instructions in the code of a strip: more take minutes to compile
 # Registers of a thread that do not depend on the stencil, by rank: those that ptxas takes, less
 # some that it does without where it is asked to.
 OTHER_REGISTERS = {1: 29, 2: 15, 3: 34}
@@ -72,6 +73,12 @@ class StreamLayout(March):
         """Sums are not moved from register to register."""
         return False
 
+    @property
+    def instructions(self) -> int:
+        """Matrix instructions in the code of a strip inside."""
+        steps = self.levels * self.depth + self.unroll + self.steps_ahead
+        return steps * self.levels * self.rows * len(self.terms)
+
     @cached_property
     def registers(self) -> int:
         """An estimate of the registers of a thread."""
@@ -105,7 +112,14 @@ def stream_layouts(
     """
     terms, blocks = _terms(operator)
     make = partial(StreamLayout, itemsize=ITEMSIZE, terms=terms, blocks=blocks)
-    return marches(make, reach, MAX_ROWS, **choices)
+    found = marches(make, reach, MAX_ROWS, **choices)
+    small = [layout for layout in found if layout.instructions <= MAX_INSTRUCTIONS]
+    if not small:
+        least = min(layout.instructions for layout in found)
+        raise Unsuitable(
+            f"expected at most {MAX_INSTRUCTIONS} matrix instructions in a kernel, got {least}"
+        )
+    return small
 
 
 def is_chunked(operator: PatchOperator) -> bool:
