@@ -129,7 +129,9 @@ def test_instructions_of_128_outputs(name, limit, capsys):
 @pytest.mark.parametrize(
     "target", ["sm_90", *(pytest.param(t, marks=pytest.mark.full) for t in ("sm_80", "sm_89"))]
 )
-@pytest.mark.parametrize("dtype", ["f16", "tf32", "f32", "f64"])
+@pytest.mark.parametrize(
+    "dtype", ["f16", "f64", *(pytest.param(t, marks=pytest.mark.full) for t in ("tf32", "f32"))]
+)
 @pytest.mark.parametrize("name", ["heat1d_ftcs", "paper_box2d49p", "acoustic_iso3d_o8"])
 def test_what_is_chosen_is_never_predicted_slower_than_plain_threads(name, dtype, target):
     compiled = compile_gpu(KERNELS[name], CompileOptions(f"sim:{target}", dtype=dtype))
