@@ -26,7 +26,8 @@ MIN_UNROLL = 6  # steps of a loop: fewer would spend too much on counting them
 REGISTER_UNIT = 8  # registers that a thread is given together
 WARP_REGISTERS, MAX_WARPS = 2048, 64  # of a multiprocessor, for 32 threads of one register
 # Shared memory of a multiprocessor for rings: all chips have as much, and leave caches the rest.
-RING_BYTES = 96 << 10
+# Of that the system takes some for every block.
+RING_BYTES, RESERVED_BYTES = 100 << 10, 1 << 10
 RING_REGISTERS = 6  # of a thread: where its ring is
 
 
@@ -259,5 +260,5 @@ class March(ABC):
         registers = -(-self.registers // REGISTER_UNIT) * REGISTER_UNIT
         blocks = min(MAX_WARPS, WARP_REGISTERS // registers) // self.warps
         if self.ring:
-            blocks = min(blocks, RING_BYTES // self.shared_bytes)
+            blocks = min(blocks, RING_BYTES // (RESERVED_BYTES + self.shared_bytes))
         return max(1, blocks)

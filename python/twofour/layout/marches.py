@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from twofour.errors import TwofourError, Unsuitable
-from twofour.layout.march import RING_BYTES, Extents, March
+from twofour.layout.march import RESERVED_BYTES, RING_BYTES, Extents, March
 
 WARPS = (4, 8)  # warps of a block; more than the first where they can share rows of inputs
 MAX_STAGES = 12
@@ -82,9 +82,10 @@ def marches(
     if not fitting:
         needed = min(layout.registers for layout in found)
         raise Unsuitable(f"expected at most {max_registers} registers, got about {needed}")
-    fitting = [layout for layout in fitting if layout.shared_bytes <= RING_BYTES]
+    most = RING_BYTES - RESERVED_BYTES
+    fitting = [layout for layout in fitting if layout.shared_bytes <= most]
     if not fitting:
-        raise Unsuitable(f"expected rings of at most {RING_BYTES} bytes, got larger ones")
+        raise Unsuitable(f"expected rings of at most {most} bytes, got larger ones")
     registers = [layout for layout in fitting if not layout.ring]
     if stages is None:
         # A round has one place for every read: those of the round before have to be there.
