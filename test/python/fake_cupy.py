@@ -89,7 +89,11 @@ class Gpu(ModuleType):
             def __init__(self, number):
                 self.number = number
                 self.compute_capability = gpu.CAPABILITY
-                self.attributes = {"MaxSharedMemoryPerBlockOptin": gpu.SHARED_MOST}
+                self.attributes = {
+                    "MaxSharedMemoryPerBlockOptin": gpu.SHARED_MOST,
+                    "MaxSharedMemoryPerMultiprocessor": gpu.SHARED_MOST + 1024,
+                    "ReservedSharedMemoryPerBlock": 1024,
+                }
 
             def __enter__(self):
                 return self

@@ -157,9 +157,9 @@ def test_the_cubin_is_for_its_own_chip_only(gpu, target, capability, cubin, load
     assert gpu.log == [("load", wanted)]
 
 
-def with_shared_bytes(count):
+def with_shared_bytes(count, resident=None):
     bundle = linear_bundle(STAR)
-    entry = kernel_entry(2, ITEMSIZE["f64"], shared_bytes=count)
+    entry = kernel_entry(2, ITEMSIZE["f64"], shared_bytes=count) | {"resident": resident}
     return Bundle({**bundle.manifest, "kernels": {"single": entry}}, bundle.ptx)
 
 
@@ -172,6 +172,16 @@ def test_shared_memory_beyond_48_kib_is_asked_for(gpu):
     assert gpu.log[-1][-1] == 100_000
     with pytest.raises(TwofourError, match="expected a device with 232449 bytes of shared memory"):
         from_bundle(with_shared_bytes(232_449)).kernels()
+
+
+@pytest.mark.parametrize(
+    "count, resident, part",
+    [(13824, 6, 39), (48 * 1024, 8, 100), (13824, None, None), (0, 6, None)],
+)
+def test_blocks_that_are_to_be_resident_ask_for_their_part_of_the_cache(gpu, count, resident, part):
+    from_bundle(with_shared_bytes(count, resident)).kernels()
+    found = [entry for entry in gpu.log if entry[0] == "attribute"]
+    assert found == ([] if part is None else [("attribute", 9, part)])
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from twofour.tensor_map import TensorMap
 
 # Dynamic shared memory that kernels may have without asking for more.
 PLAIN_SHARED_BYTES = 48 * 1024
-# CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-_MAX_DYNAMIC_SHARED = 8
+# CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, _PREFERRED_SHARED_MEMORY_CARVEOUT (percent)
+_MAX_DYNAMIC_SHARED, _SHARED_PART = 8, 9
 
 
 class CudaDevice:
@@ -130,14 +130,20 @@ class CudaDevice:
 
     def _function(self, module, spec: KernelSpec):
         function = module.get_function(spec.name)
+        limits = self._cuda.Device(self.index).attributes if spec.shared_bytes else {}
         if spec.shared_bytes > PLAIN_SHARED_BYTES:
-            most = self._cuda.Device(self.index).attributes["MaxSharedMemoryPerBlockOptin"]
+            most = limits["MaxSharedMemoryPerBlockOptin"]
             if spec.shared_bytes > most:
                 raise TwofourError(
                     f"expected a device with {spec.shared_bytes} bytes of shared memory a block "
                     f"for kernel {spec.name}, got {most} ({self.name})"
                 )
             self._cuda.driver.funcSetAttribute(function.ptr, _MAX_DYNAMIC_SHARED, spec.shared_bytes)
+        if spec.shared_bytes and spec.resident:
+            # What these blocks do not need is left to the first-level cache.
+            needed = spec.resident * (spec.shared_bytes + limits["ReservedSharedMemoryPerBlock"])
+            part = min(100, -(-100 * needed // limits["MaxSharedMemoryPerMultiprocessor"]))
+            self._cuda.driver.funcSetAttribute(function.ptr, _SHARED_PART, part)
         return function
 
     def launch(self, code, shape: LaunchShape, parameters: Sequence) -> None:
