@@ -38,7 +38,8 @@ def explain(source: Source, options: CompileOptions, chip: str | None = None) ->
     linear steps how fast each schedule is predicted to be on a large domain (`predicted` that of
     the chosen one, `candidates` all of them); `chip` names the chip of twofour.cost.GPUS to predict
     for, one that stands for the target if None. `tuned` is the measurement that chose the layout,
-    or None; `fusion_depths` lists the depths that were compared where the depth is auto. Raises
+    or None; `fusion_depths` lists the depths that were compared where the depth is auto. For the
+    CPU `register_tile` and `time_tile` follow (`twofour.targets.cpu.report.cpu_report`). Raises
     TwofourError as compiling does, and for a chip of another architecture.
     """
     if options.target == "cpu":
@@ -83,7 +84,11 @@ def explain(source: Source, options: CompileOptions, chip: str | None = None) ->
         {"location": str(item.location), "reason": item.reason} for item in found.left
     ]
     report["pipeline"] = pipeline_text([PassElement(p.spell(), p) for p in passes])
-    if options.target != "cpu":
+    if options.target == "cpu":
+        from twofour.targets.cpu.report import cpu_report
+
+        report |= cpu_report(compiled)
+    else:
         from twofour.targets.gpu.predictions import predictions
         from twofour.targets.gpu.report import gpu_report
 
@@ -156,11 +161,26 @@ def as_text(report: dict) -> str:
         )
     for item in report["left_on_general_path"]:
         lines.append(f"  {item['location']}: left on the general path: {item['reason']}")
+    if report.get("register_tile"):
+        lines.append(f"  {_blocks(report)}")
     if "counters" in report:
         lines += _costs(report)
         lines += _ranking(report)
     lines.append(f"  pipeline: {report['pipeline']}")
     return "\n".join(lines)
+
+
+def _blocks(report: dict) -> str:
+    """What a CPU kernel sums up at a time, and what stays in the caches for several steps."""
+    block, tile = report["register_tile"], report["time_tile"]
+    rows, vectors, size = (block[name] for name in ("rows", "vectors", "vector_bytes"))
+    text = f"{rows} x {vectors} vectors of {size} bytes at a time"
+    if tile is None:
+        return text
+    extents, domain = (" x ".join(map(str, tile[name])) for name in ("extents", "domain"))
+    steps = "1 step" if tile["steps"] == 1 else f"{tile['steps']} steps"
+    threads = "1 thread" if tile["threads"] == 1 else f"{tile['threads']} threads"
+    return f"{text}; on {domain} points with {threads}, {steps} of {extents} points in a tile"
 
 
 def _depths(report: dict) -> str:

@@ -6,9 +6,16 @@ import json
 import pytest
 
 from twofour.cli.main import main
+from twofour.compiler import compile_cpu
 from twofour.kernels import built_in_kernels
 from twofour.layout.crush import crush
 from twofour.layout.matching import lower_bound
+from twofour.options import CompileOptions
+from twofour.runtime import parse_boundary
+from twofour.runtime.sweeps import Box
+from twofour.runtime.tiles import Geometry
+from twofour.targets.cpu.executable import CpuExecutable
+from twofour.targets.cpu.vector_unit import vector_unit
 
 FIELDS = (
     "name target dtype schedule tile rows columns k k_lower_bound padding_columns strategy "
@@ -65,6 +72,32 @@ def test_numbers_agree_with_the_matrix(capsys):
     assert report["k"] == columns + report["padding_columns"]
     assert report["k"] >= report["k_lower_bound"] == lower_bound(operator.matrix, 32)
     assert report["density"] == pytest.approx((operator.matrix != 0).sum() / (rows * report["k"]))
+
+
+@pytest.mark.parametrize("kernel", ["heat1d_ftcs", "heat2d_ftcs", "paper_box3d27p"])
+def test_says_what_stays_in_registers_and_caches(capsys, kernel):
+    report, stencil = explain(capsys, kernel, "--dtype", "f64"), built_in_kernels()[kernel]
+    tile, block = report["time_tile"], report["register_tile"]
+    rank, radius, domain = stencil.rank, stencil.radius, tuple(tile["domain"])
+    executable = CpuExecutable(compile_cpu(stencil, CompileOptions(dtype="f64")))
+    stepper = executable.linear_stepper(parse_boundary("fixed", rank))
+    interior = Box((radius,) * rank, tuple(n - radius for n in domain))
+    geometry = Geometry(interior, (radius,) * rank, (radius,) * rank, stepper.boundary)
+    program = stepper.program(geometry, domain, 1000)
+    assert (program.steps, stepper.threads) == (tile["steps"], tile["threads"])
+    assert block["vector_bytes"] == vector_unit("host").bytes
+    assert main(["explain", kernel, "--dtype", "f64"]) == 0
+    vectors = f"{block['rows']} x {block['vectors']} vectors of {block['vector_bytes']} bytes"
+    extents = " x ".join(map(str, tile["extents"]))
+    text = capsys.readouterr().out
+    assert vectors in text and f" of {extents} points in a tile" in text
+
+
+@pytest.mark.parametrize("words", [("--schedule", "sparse"), ("--fuse-steps", "2")])
+def test_only_unfused_direct_sums_have_time_tiles(capsys, words):
+    report = explain(capsys, "heat2d_ftcs", *words)
+    assert report["time_tile"] is None
+    assert (report["register_tile"] is None) == ("sparse" in words)
 
 
 def test_says_why_and_where_an_apply_is_left(capsys, tmp_path):

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What CPU kernels do at a time on this machine: blocks in registers, and tiles in the caches."""
+
+from twofour.analysis import LinearSweep
+from twofour.compiler import CompiledCpu
+from twofour.cost.explore import DOMAINS
+from twofour.runtime.boundary import parse_boundary
+from twofour.runtime.dtypes import element_type
+from twofour.runtime.stepping import updated_box
+from twofour.runtime.sweeps import LinearKernel
+from twofour.runtime.threads import resolve_threads
+from twofour.runtime.tile_choice import DEPTHS, caches, choose_tiles
+from twofour.runtime.tiles import Geometry
+from twofour.targets.cpu.direct_kernel import DirectKernel, Terms
+from twofour.targets.cpu.vector_unit import vector_unit
+
+
+def cpu_report(compiled: CompiledCpu) -> dict:
+    """Blocks and tiles of a linear step by direct sums, as plain values for JSON.
+
+    `register_tile`: rows and vectors of outputs that are summed up together, and the bytes of a
+    vector. `time_tile`: steps of a tile and its extents on a large fixed `domain`, by a run of many
+    steps on so many `threads`. Both None for programs and schedules that have none.
+    """
+    report = {"register_tile": None, "time_tile": None}
+    if not compiled.is_step or compiled.schedule != "direct":
+        return report
+    sweep = compiled.fused or compiled.single
+    rank = len(sweep.reach_lo)
+    if rank in DOMAINS:
+        report["register_tile"] = _register_tile(sweep)
+        if compiled.fused is None:
+            report["time_tile"] = _time_tile(compiled, DOMAINS[rank])
+    return report
+
+
+def _register_tile(sweep: LinearSweep) -> dict:
+    unit = vector_unit("host")
+    tile = DirectKernel(sweep.kernel, [Terms(sweep.offsets, sweep.weights)]).tile(unit)
+    return {"rows": tile.rows, "vectors": tile.vectors, "vector_bytes": unit.bytes}
+
+
+def _time_tile(compiled: CompiledCpu, domain: tuple[int, ...]) -> dict:
+    single, threads = compiled.single, resolve_threads(None)
+    boundary = parse_boundary("fixed", len(domain))
+    kernel = LinearKernel(None, single.reach_lo, single.reach_hi)
+    interior = updated_box(domain, kernel, boundary, None)
+    geometry = Geometry(interior, single.reach_lo, single.reach_hi, boundary)
+    steps, extents = compiled.time_tile or (None, None)
+    if steps is None:
+        itemsize, terms = element_type(compiled.element).itemsize, len(single.offsets)
+        choice = choose_tiles(geometry, itemsize, terms, DEPTHS[-1], threads, caches())
+        steps, extents = choice.steps, choice.extents
+    return {
+        "domain": list(domain),
+        "threads": threads,
+        "steps": steps,
+        "extents": list(extents),
+    }
