@@ -17,7 +17,7 @@ import reference
 from twofour.kernels import Kernel
 from twofour.runtime import threads
 
-QUICK, FULL = 30, 2000
+QUICK, FULL = 40, 2000
 MOST_POINTS = {1: 1000, 2: 20000, 3: 5000}
 
 
