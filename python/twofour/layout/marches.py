@@ -9,7 +9,7 @@ from twofour.layout.march import RESERVED_BYTES, RING_BYTES, Extents, March
 
 WARPS = (4, 8)  # warps of a block; more than the first where they can share rows of inputs
 MAX_STAGES = 12
-RING_STAGES = (4, 8, 12)
+RING_STAGES, LONG_RING = (4, 8), 12
 MARCHES = (12, 24, 48, 128)  # about so many steps
 MAX_MARCH = 2**31 - 1  # of any kernel
 # Warps of a multiprocessor: with fewer, loads to registers wait for each other (measured on an
@@ -107,11 +107,13 @@ def _busy(layouts: list[March], warps: int) -> list[March]:
 def _stages_to_try(layout: March) -> list[int]:
     """All stages in registers; of a ring a few, and if it can be as many as a round has steps.
 
-    Then each step of a round has a slot of its own, whose place is known.
+    Then each step of a round has a slot of its own, whose place is known. Long rings are not for
+    the only axis: ptxas spills what many steps there ask for.
     """
     if not layout.ring:
         return list(range(2, MAX_STAGES + 1))
-    return sorted({*RING_STAGES, min(max(layout.unroll, RING_STAGES[0]), MAX_STAGES)})
+    found = {*RING_STAGES, min(max(layout.unroll, RING_STAGES[0]), MAX_STAGES)}
+    return sorted(found | ({LONG_RING} if layout.rank > 1 else set()))
 
 
 def whole_marches(layout: March) -> list[int]:
