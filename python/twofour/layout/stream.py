@@ -88,7 +88,7 @@ class StreamLayout(March):
         addresses = 3 * (self.rows_addressed + self.rows)
         # On the only axis every level asks where its outputs lie.
         asked = 8 * (levels - 1) if self.rank == 1 else 0
-        begun = {1: 4, 2: 4, 3: 20}[self.rank] if self.depth == 0 else 0
+        begun = {1: 4, 2: 4, 3: 32}[self.rank] if self.depth == 0 else len(self.terms) // 24
         other = self._waiting + asked + begun + OTHER_REGISTERS[self.rank]
         return sums + self.inputs_held + addresses + 5 * len(self.blocks) + other
 
