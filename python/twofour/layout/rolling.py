@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 
+from twofour.errors import Unsuitable
 from twofour.layout.march import ACCESS, MIN_UNROLL, Extents, March, Meeting
 from twofour.layout.marches import marches
 from twofour.layout.patch import Offset, stencil_arrays
@@ -20,6 +21,7 @@ MAX_ROWS = 4
 # Multiply-adds of a round of the main loop: more would cost registers, and compile time.
 MAX_TERMS = 512
 MAX_STEP_TERMS = 1024  # of one step
+MAX_RING_TERMS = 32  # of a stencil whose inputs wait in a ring: ptxas spills the sums of more
 # Estimates of more are too low.
 MAX_ESTIMATE, MAX_ESTIMATE_OF_LEVELS = 170, 210
 # Registers of a thread that do not depend on the stencil, by rank.
@@ -132,7 +134,8 @@ def rolling_layouts(
 ) -> list[RollingLayout]:
     """The marches of a stencil of plain threads, on fields of `itemsize` bytes an element.
 
-    `reach` and `choices` are as for `layout.marches.marches`, which says what is refused.
+    `reach` and `choices` are as for `layout.marches.marches`, which says what else is
+    refused: rings of more than MAX_RING_TERMS terms, too.
     """
     points, values = stencil_arrays(offsets, weights)
     terms = sorted(
@@ -143,4 +146,10 @@ def rolling_layouts(
     make = partial(RollingLayout, itemsize=itemsize, terms=tuple(terms))
     rows = max(1, min(MAX_ROWS, MAX_STEP_TERMS * itemsize // (ACCESS * len(terms))))
     most = MAX_ESTIMATE if choices.get("levels", 1) == 1 else MAX_ESTIMATE_OF_LEVELS
+    if len(terms) > MAX_RING_TERMS:
+        if choices.get("ring"):
+            raise Unsuitable(
+                f"expected at most {MAX_RING_TERMS} terms for a ring, got {len(terms)}"
+            )
+        choices["ring"] = False
     return marches(make, reach, rows, most, **choices)
