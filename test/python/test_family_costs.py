@@ -184,6 +184,8 @@ def check(built: Built, shape, tolerance=0.1, bytes_tolerance=0.01) -> None:
         pytest.param(name, *case, marks=() if (name, *case) in SAMPLE else (pytest.mark.full,))
         for name in TABLE_2.values()
         for case in CASES
+        # Plain threads have too many sums for a ring.
+        if (name, case[0]) != ("paper_box2d49p", "rolling ring")
     ],
 )
 def test_counts_of_table_2(name, schedule, dtype):
