@@ -117,6 +117,25 @@ def test_any_number_of_blocks():
         np.testing.assert_array_equal(result, results[0])
 
 
+class DirtyDevice(SimulatedDevice):
+    """Memory holds what is no number where nothing was written to it."""
+
+    def zeros(self, shape, dtype):
+        array = super().zeros(shape, dtype)
+        array[...] = np.nan
+        return array
+
+
+def test_what_lies_beside_the_array_does_not_matter():
+    bundle = compiled("heat2d_ftcs", "stream", "f16", True)
+    u = cases.stored(cases.random_values(5, (9, 301), "f16"), "f16")
+    clean, dirty = (
+        from_bundle(bundle, device("sm_90"))(u, 1, boundary="periodic")
+        for device in (SimulatedDevice, DirtyDevice)
+    )
+    cases.assert_same_bits(dirty, clean)
+
+
 SYNC = r"\n\tbar\.warp\.sync[^\n]*;"
 WAIT = r"cp\.async\.wait_group \t?(\d+);"
 

@@ -194,6 +194,24 @@ def test_counts_of_table_2(name, schedule, dtype):
     check(kernel, kernel.whole_blocks, 0.05)
 
 
+def test_a_ring_of_as_many_slots_as_a_round_has_steps():
+    """Its slots are known to the compiler, which saves instructions."""
+    make, built_with = tensor.build_stream_kernel, []
+    with patch.object(tensor, "build_stream_kernel", lambda k: (built_with.append(k), make(k))[1]):
+        choice = Choice("stream", ring=True, stages=6, march=29)
+        options = CompileOptions("sim:sm_90", "stream", "f16")
+        bundle = build.compile_gpu(built_in_kernels()["heat2d_ftcs"], options, choice=choice).bundle
+    layout = built_with[0].layout
+    assert layout.unroll == layout.stages
+    kernel = Built(
+        bundle,
+        built_with[0],
+        lambda shape: stream_costs(layout, shape, "f16"),
+        lambda shape: stream_counts(layout, shape),
+    )
+    check(kernel, kernel.whole_blocks, 0.02)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("name", ["heat1d_ftcs", "heat2d_ftcs", "paper_box2d49p", "heat3d_ftcs"])
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from twofour.layout.patch import PatchOperator
 
 ITEMSIZE = 2  # bytes of f16 and bf16
 MAX_ROWS = 3
-MAX_INSTRUCTIONS = 1024  # matrix instructions in the code of a strip: more take minutes to compile
+MAX_INSTRUCTIONS = 1024  # matrix instructions in the code of a strip: more take too long to compile
 # Registers of a thread that do not depend on the stencil, by rank: those that ptxas takes, less
 # some that it does without where it is asked to.
 OTHER_REGISTERS = {1: 29, 2: 15, 3: 34}
