@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twofour.cost import GPUS, Costs, GpuModel, Mma, find, predict
-from twofour.cost.model import SPREAD_BYTES, SPREAD_LOSS, dram_bytes
+from twofour.cost.model import (
+    OVERLAP,
+    OVERLAP_MMA,
+    OVERLAP_WARP,
+    SPREAD_BYTES,
+    SPREAD_LOSS,
+    dram_bytes,
+)
 from twofour.errors import TwofourError
 from twofour.sim import chips
 
@@ -47,6 +54,12 @@ COPY = Costs(
 POINTS = 1_000_000
 DENSE = Mma("f16", False, 16, 8, 16)
 SPARSE = Mma("f16", True, 16, 8, 32)
+
+
+def together(*times, warps=20, mma=False):
+    """The time of resources that take `times` alone."""
+    power = (OVERLAP_MMA if mma else OVERLAP) + OVERLAP_WARP * warps
+    return sum(time**power for time in times) ** (1 / power)
 
 
 @pytest.mark.parametrize(
@@ -86,17 +99,18 @@ def test_what_limits_a_launch(change, limit, gstencil_per_s, busy):
 
 
 @pytest.mark.parametrize(
-    ("budget", "limit"),
+    ("budget", "limit", "part"),
     [
         # What a point may cost at 200e9 points/s, with the resource busy to 70 %.
-        ({"instructions": 0.14}, "issue"),
-        ({"l1_wavefronts": 0.035}, "l1"),
-        ({"l2_bytes": 3.5}, "l2"),
-        ({"fma": {"f32": 3.5}}, "fma"),
-        ({"mma": {DENSE: 25 / 2048}}, "mma"),
+        ({"instructions": 0.14}, "issue", 0.7),
+        ({"l1_wavefronts": 0.035}, "l1", 0.7),
+        ({"l2_bytes": 3.5}, "l2", 0.7),
+        ({"fma": {"f32": 3.5}}, "fma", 0.7),
+        # Half of its peak is all that matrix instructions reach.
+        ({"mma": {DENSE: 25 / 2048}}, "mma", 1.0),
     ],
 )
-def test_the_copy_bound_needs_all_else_below_70_percent(budget, limit):
+def test_the_copy_bound_needs_all_else_far_below_70_percent(budget, limit, part):
     def scaled(factor):
         ((name, value),) = budget.items()
         if isinstance(value, dict):
@@ -105,19 +119,39 @@ def test_the_copy_bound_needs_all_else_below_70_percent(budget, limit):
             value = factor * value
         return predict(CHIP, replace(COPY, **{name: value}), POINTS)
 
+    mma = limit == "mma"
+    free = scaled(0.1)
+    assert free.limited_by == "dram" and free.fraction_of_copy == pytest.approx(1, abs=1e-3)
     within = scaled(0.99)
-    assert within.limited_by == "dram" and within.fraction_of_copy == pytest.approx(1)
-    beyond = scaled(1.25)
-    assert beyond.limited_by == limit and beyond.fraction_of_copy == pytest.approx(0.8)
+    slower = together(1, 0.99 * part, mma=mma)
+    assert within.limited_by == "dram"
+    assert within.fraction_of_copy == pytest.approx(1 / slower) and slower > 1.03
+    beyond = scaled(1.5)
+    slower = max(1.5, together(1, 1.5 * part, mma=mma))
+    assert beyond.limited_by == limit and beyond.fraction_of_copy == pytest.approx(1 / slower)
+
+
+def test_more_warps_do_more_side_by_side():
+    found = [
+        predict(CHIP, replace(COPY, l2_bytes=3.5, resident_warps=warps), POINTS).fraction_of_copy
+        for warps in (10, 20, 40)
+    ]
+    assert found == sorted(found)
+    expected = [1 / together(1, 0.7, warps=warps) for warps in (10, 20, 40)]
+    assert found == pytest.approx(expected)
 
 
 def test_the_copy_bound_needs_enough_bytes_in_flight():
     # Little's law: 0.8e12 bytes/s x 500 ns = 400 000 bytes, 2000 for each of 200 warps.
-    enough = predict(CHIP, replace(COPY, bytes_in_flight=2020.0), POINTS)
-    assert enough.limited_by == "dram" and enough.fraction_of_copy == pytest.approx(1)
-    assert enough.busy["latency"] == pytest.approx(2000 / 2020)
+    enough = predict(CHIP, replace(COPY, bytes_in_flight=20000.0), POINTS)
+    assert enough.limited_by == "dram" and enough.fraction_of_copy == pytest.approx(1, abs=1e-4)
+    assert enough.busy["latency"] == pytest.approx(0.1, rel=1e-4)
+    just = predict(CHIP, replace(COPY, bytes_in_flight=2020.0), POINTS)
+    assert just.limited_by == "dram"
+    assert just.fraction_of_copy == pytest.approx(1 / together(1, 2000 / 2020))
     fewer = predict(CHIP, replace(COPY, bytes_in_flight=1000.0), POINTS)
-    assert fewer.limited_by == "latency" and fewer.fraction_of_copy == pytest.approx(0.5)
+    assert fewer.limited_by == "latency"
+    assert fewer.fraction_of_copy == pytest.approx(1 / together(1, 2))
 
 
 def test_fused_steps_count_as_true_steps():
@@ -148,8 +182,8 @@ def test_a_launch_costs_time():
         ({"bytes_in_flight": 100.0, "blocks": 200}, 200),
         ({"bytes_in_flight": 100.0, "blocks": 1}, 100),
         # They wait 4 us; DRAM takes 5 us for a wave and 2.5 us for half a wave.
-        ({"bytes_in_flight": 2500.0, "blocks": 150}, 5 + 4),
-        ({"bytes_in_flight": 2500.0, "blocks": 350}, 15 + 4),
+        ({"bytes_in_flight": 2500.0, "blocks": 150}, together(5, 4) + together(2.5, 4)),
+        ({"bytes_in_flight": 2500.0, "blocks": 350}, 3 * together(5, 4) + together(2.5, 4)),
         # DRAM and the second level serve any number of blocks at their whole rate.
         ({"blocks": 150}, 7.5),
         ({"blocks": 5}, 0.25),

@@ -55,13 +55,13 @@ def _hopper(
         clock_hz=1.83e9,
         dram_bytes_per_s=dram_bytes_per_s,
         copy_fraction=copy_fraction,
-        dram_latency_s=1200e-9,
+        dram_latency_s=600e-9,
         l2_bytes=l2_bytes,
         l2_bytes_per_clock=4472,
         mma_macs_per_clock={"f16": 2048, "bf16": 2048, "tf32": 1024, "f64": 128},
         fma_per_clock={"f16": 256, "f32": 128, "f64": 64},
-        mma_sync_fraction=0.66,
-        mma_sp_sync_fraction=0.49,
+        mma_sync_fraction=0.65,
+        mma_sp_sync_fraction=0.45,
     )
 
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from twofour.cost.chips import GPUS, GpuModel
 from twofour.cost.costs import Costs
-from twofour.cost.model import Prediction, predict
+from twofour.cost.model import predict
 from twofour.cost.rolling import rolling_costs
 from twofour.cost.stream import stream_costs
 from twofour.layout.march import March
@@ -19,12 +19,8 @@ from twofour.layout.stream import StreamLayout
 REFERENCE = {"sm_80": "A100", "sm_89": "RTX4090", "sm_90": "H200", "sm_100": "H200"}
 # Domains to predict for, by rank: those of SparStencil, table 2.
 DOMAINS = {1: (10_240_000,), 2: (10_240, 10_240), 3: (1024, 1024, 1024)}
-# Layouts that are predicted to differ by less are as good as each other.
-TOLERANCE = 0.01
-# Rings were not measured yet: they are taken where they promise so much more.
-RING_GAIN = 0.03
-# Resources that are less busy count the same.
-AT_EASE = 0.6
+# Schedules that are predicted to differ by less are as good as each other.
+TOLERANCE = 0.02
 
 T = TypeVar("T")
 
@@ -51,26 +47,14 @@ def best_rolling(layouts: Sequence[RollingLayout], element: str, gpu: GpuModel) 
 
 
 def best_march(layouts: Sequence[March], costs: Callable[..., Costs], gpu: GpuModel) -> March:
-    """The fastest of some marches; of those about as fast, the one that leaves most unused.
+    """The fastest of some marches, and of equal ones the one of fewest registers.
 
-    Rings have to be faster by RING_GAIN than all without. `costs` gives those of a march on an
-    output of some shape, by `multiprocessors`.
+    `costs` gives those of a march on an output of some shape, by `multiprocessors`.
     """
     shape = DOMAINS[layouts[0].rank]
-    found = []
-    for layout in layouts:
+
+    def rank(layout: March) -> tuple[float, int]:
         cost = costs(layout, shape, multiprocessors=gpu.multiprocessors)
-        found.append((layout, predict(gpu, cost, math.prod(shape))))
+        return predict(gpu, cost, math.prod(shape)).seconds_per_point, layout.registers
 
-    def seconds(pair: tuple[March, Prediction]) -> float:
-        return pair[1].seconds_per_point
-
-    def busiest(pair: tuple[March, Prediction]) -> tuple[float, int]:
-        layout, prediction = pair
-        busy = {**prediction.busy, "dram": 0.0}
-        return max(AT_EASE, *busy.values()), layout.registers
-
-    without = [pair for pair in found if not pair[0].ring]
-    if without and min(map(seconds, without)) * (1 - RING_GAIN) <= min(map(seconds, found)):
-        found = without
-    return min(about_fastest(found, seconds), key=busiest)[0]
+    return min(layouts, key=rank)

@@ -30,6 +30,7 @@ EDGE_ROW = 5  # more, in strips at an edge
 # Of a ring: a group of copies, and a step that was copied; less where slots are known.
 GROUP, MET, KNOWN = 2, 6, 5
 PREFETCHED_COUNT = 0.5  # of what plain threads prefetch is in flight: fitted to an H200
+WAITING = 0.5  # of what they read to registers: loads wait for each other; fitted as well
 PREFETCH, ROUND_PREFETCH = 3, 4  # of a row, and whether there are rows to prefetch
 END_READ = 10  # more, in strips at the end of a row: whether a step meets it
 
@@ -40,8 +41,9 @@ class Work:
 
     `start` is done once; `row` for a row of outputs that is complete, of every level; `added` what
     one row of outputs takes for all that it meets; `unpacked` for the fragments of a step, beside
-    their reads; `edge_read` more for a fragment in strips at an edge; `moved` for the sums in loops
-    of one step a round; `table_bytes` are those that a warp reads once.
+    their reads; `passed` for a row that the next level takes, beside shuffles; `edge_read` more for
+    a fragment in strips at an edge; `moved` for the sums in loops of one step a round. `transposed`
+    are wavefronts of a row of every level, `table_bytes` those that a warp reads once.
     """
 
     row: float
@@ -49,6 +51,8 @@ class Work:
     edge_read: int
     start: int = 0
     unpacked: float = 0.0
+    passed: int = 0
+    transposed: int = 0
     moved: int = 0
     table_bytes: int = 0
 
@@ -100,6 +104,7 @@ def march_costs(
     wavefronts = halo * (rows_copied(layout) * read + sum(ring_wavefronts(layout)))
     wavefronts += lines(0, size * layout.width) * layout.rows
     wavefronts += halo * layout.shuffles * (layout.levels - 1)
+    wavefronts += work.transposed * layout.rows * layout.levels
     room = outputs_of_strips(layout, shape)
     rows = room * rows_added(layout, steps) / (steps * outputs)
     read = block_bytes(layout)
@@ -164,7 +169,8 @@ def rows_in_flight(layout: March, steps: int) -> float:
     arrived, prefetched = (1, PREFETCHED_COUNT) if layout.compact else (2, PREFETCHED_COUNT / 2)
     ahead = max(1, layout.stages - arrived) / len(layout.reads)
     rounds = max(0, steps - layout.steps_ahead - layout.prefetched) // layout.unroll
-    return ahead + prefetched * layout.prefetched * rounds * layout.unroll / steps
+    ahead += prefetched * layout.prefetched * rounds * layout.unroll / steps
+    return WAITING * ahead if layout.compact else ahead
 
 
 def march_counts(layout: March, work: Work, shape: Sequence[int], mma: int = 0) -> Counts:
@@ -231,9 +237,9 @@ def march_instructions(layout: March, work: Work, steps: int, shape: Sequence[in
     """Instructions of one warp, on average over those inside and those at an edge."""
     rows, reads, depth, levels = layout.rows, len(layout.reads), layout.depth, layout.levels
     written = (work.row + WRITE) * rows
-    row = work.unpacked + written
-    if levels > 1:
-        row += (levels - 1) * (work.row * rows + work.unpacked + layout.shuffles) + TRIMMED
+    # A row of a level before the last.
+    passed = (work.row + work.passed) * rows + work.unpacked + layout.shuffles
+    row = work.unpacked + written + (levels - 1) * passed + TRIMMED * (levels > 1)
     reading = _Reading.of(layout)
     step = row + reading.met + reading.asked
     always = (
@@ -242,16 +248,17 @@ def march_instructions(layout: March, work: Work, steps: int, shape: Sequence[in
         + work.start
         + reading.begun
         + work.added * rows_added(layout, steps)
-        + depth * (levels * step - written)
+        + layout.lead * (reading.met + reading.asked + work.unpacked)
+        + depth * levels * (levels - 1) / 2 * passed
     )
     words = 0 if layout.ring else 4 * (layout.stages - 1)
     single = work.moved + MOVED * words
-    ahead = min(steps, layout.steps_ahead)
-    rounds = (steps - ahead) // layout.unroll
-    rest = steps - ahead - rounds * layout.unroll
+    drained = min(steps, layout.drained)
+    rounds = (steps - drained) // layout.unroll
+    rest = steps - drained - rounds * layout.unroll
     # A round uses up what was read before it, or moves it on.
     moves = layout.stages - 1 > layout.unroll * reads
-    inside = ahead * (row + reading.met) + (steps - ahead) * step + rest * single
+    inside = drained * (row + reading.met) + (steps - drained) * step + rest * single
     inside += rounds * (ROUND + words * moves - layout.unroll * reading.known)
     if layout.prefetched:
         inside += rounds * (layout.unroll * PREFETCH + ROUND_PREFETCH)

@@ -9,8 +9,8 @@ from twofour.cost.march import Work, march_costs, march_counts
 from twofour.layout.fragments import TILES
 from twofour.layout.stream import StreamLayout, metadata_words
 
-LOADED = 4  # instructions that load a block of A
-ROW = 4  # of a row of outputs: two conversions and two transpositions
+LOADED = 4  # instructions that load a matrix
+CONVERTED, TRANSPOSED = 2, 2  # of a row of outputs
 EDGE_READ = 5  # masks
 PLACED = 0.7  # of a row that lies beside others of its step: where it begins
 
@@ -37,11 +37,13 @@ def _work(layout: StreamLayout) -> Work:
     placed = layout.rank == 3 and not layout.ring
     rows = len({between for between, _ in layout.reads}) if placed else 0
     return Work(
-        row=ROW,
+        row=CONVERTED + TRANSPOSED,
         added=len(layout.terms),
         edge_read=EDGE_READ,
-        start=LOADED * len(layout.blocks),
+        start=LOADED * len(layout.matrices),
         unpacked=PLACED * rows,
+        passed=len(layout.exchanged),
+        transposed=TRANSPOSED,
         moved=4 * layout.levels * layout.rows * (layout.depth + 1),
-        table_bytes=LANES * (16 * len(layout.blocks) + 4 * len(words)),
+        table_bytes=LANES * (16 * len(layout.matrices) + 4 * len(words)),
     )
