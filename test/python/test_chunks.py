@@ -7,7 +7,14 @@ from hypothesis import given
 
 import layout_cases as cases
 from twofour.errors import TwofourError
-from twofour.layout.chunks import CHUNK, COLUMNS, OUTPUTS, chunk_operator
+from twofour.layout.chunks import (
+    CHUNK,
+    COLUMNS,
+    OUTPUTS,
+    chunk_operator,
+    passed_column_places,
+    passed_row_places,
+)
 from twofour.layout.compress import check_2to4
 from twofour.layout.fragments import SPARSE_16
 from twofour.layout.patch import check
@@ -88,3 +95,17 @@ def test_pairs_of_outputs_that_a_lane_packs_are_neighbours():
 def test_a_malformed_stencil_is_refused():
     with pytest.raises(TwofourError, match="expected distinct stencil offsets"):
         chunk_operator([(0,), (0,)], [1.0, 2.0])
+
+
+def test_rows_that_are_passed_on_are_the_inputs_of_a_tile():
+    """Each lane has two of its four words, and gets the others of one other lane."""
+    places = passed_column_places()
+    assert sorted(places) == list(range(-CHUNK, OUTPUTS + CHUNK))
+    assert sorted(passed_row_places()) == list(range(OUTPUTS))
+    for tile in range(1, TILES - 1):
+        for lane in range(4):
+            other = tile - 1 if lane % 2 else tile + 1
+            for register, source in ((0, other), (1, tile), (2, tile), (3, other)):
+                wanted = OUTPUTS * tile + places[CHUNK * register + 2 * lane :][:2]
+                words = passed_row_places().reshape(2, 4, 2)[:, lane] + OUTPUTS * source
+                assert wanted.tolist() in words.tolist()

@@ -29,7 +29,7 @@ def auto(dtype="f16", schedule="auto", **options):
 
 @pytest.mark.parametrize(
     "name, least, most",
-    [("heat1d_ftcs", 8, 8), ("heat2d_ftcs", 4, 5), ("paper_box2d49p", 2, 4), ("heat3d_ftcs", 2, 4)],
+    [("heat1d_ftcs", 8, 8), ("heat2d_ftcs", 4, 7), ("paper_box2d49p", 2, 4), ("heat3d_ftcs", 2, 4)],
 )
 def test_depths_of_built_in_kernels(name, least, most):
     depths = fusion_depths(KERNELS[name], auto())

@@ -3,10 +3,20 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from twofour.errors import TwofourError, Unsuitable
 from twofour.kernels import built_in_kernels
-from twofour.layout.chunks import COLUMNS, chunk_operator, column_places, row_places
+from twofour.layout.chunks import (
+    COLUMNS,
+    chunk_operator,
+    column_places,
+    passed_column_places,
+    passed_row_places,
+    row_places,
+)
+from twofour.layout.compress import check_2to4
 from twofour.layout.crush import crush
 from twofour.layout.march import RING_BYTES
 from twofour.layout.marches import MAX_REGISTERS
@@ -99,6 +109,74 @@ def test_levels_trim_the_ends_of_a_strip(name, levels, trimmed, width):
     layout = layouts(name, levels=levels)[0]
     assert (layout.trimmed, layout.width, layout.tile[-1]) == (trimmed, width, 4 * width)
     assert layout.input_lo == tuple(levels * reach for reach in layout.reach_lo)
+
+
+@given(st.sets(st.integers(-8, 8), min_size=1).filter(lambda xs: min(xs) < 0))
+def test_rows_that_are_passed_on_are_2_4_sparse(xs):
+    offsets = [(x,) for x in sorted(xs)]
+    operator = chunk_operator(offsets, np.arange(1.0, len(offsets) + 1))
+    reaches = (max(0, -min(xs)),), (max(0, max(xs)),)
+    for layout in stream_layouts(operator, reaches, levels=3, stages=2)[:1]:
+        assert layout.exchanged
+        assert all(check_2to4(matrix) is None for matrix in layout.matrices)
+
+
+@pytest.mark.parametrize("levels", [2, 3, 5])
+@pytest.mark.parametrize(
+    "name, exchanged",
+    [
+        ("heat1d_ftcs", (0,)),
+        ("lbm_d2q9_diffusion", (0,)),
+        # Further than four points to one side.
+        ("advect1d_reach5", (0, 3)),
+        ("laplacian1d_o8", (0,)),
+        # Nothing lies before the first output.
+        ("forward", ()),
+    ],
+)
+def test_levels_pass_on_rows_as_they_lie_in_lanes(name, exchanged, levels):
+    own = {"advect1d_reach5": [-5, 0, 1], "forward": [0, 1]}
+    if name in own:
+        offsets = [(x,) for x in own[name]]
+        operator = chunk_operator(offsets, np.arange(1.0, len(offsets) + 1))
+        found = stream_layouts(operator, reach(offsets), levels=levels)
+    else:
+        found = layouts(name, levels=levels)
+    for layout in found:
+        assert layout.exchanged == exchanged
+        assert layout.shuffles == (len(exchanged) or 4) * len(layout.reads)
+
+
+@pytest.mark.parametrize("name", ["heat2d_ftcs", "advect1d_upwind1", "gauss7x7_binomial"])
+def test_matrices_of_all_levels_are_the_stencil(name):
+    layout = layouts(name, levels=3)[0]
+    orders = [
+        (None, passed_row_places()),
+        (passed_column_places(), passed_row_places()),
+        (passed_column_places(), row_places()),
+    ]
+    for term in layout.terms:
+        expected = {}
+        for row, column in np.argwhere(layout.blocks[term.block]).tolist():
+            output, x = row_places()[row], term.meeting.start + column_places()[column]
+            expected[output, x] = layout.blocks[term.block][row, column]
+        for level, (columns, rows) in enumerate(orders):
+            if level == 0:
+                columns = term.meeting.start + column_places()
+            matrix = layout.matrices[layout.matrix(term, level)]
+            assert check_2to4(matrix) is None
+            found = {
+                (rows[row], columns[column]): matrix[row, column]
+                for row, column in np.argwhere(matrix).tolist()
+            }
+            assert found == expected
+
+
+@pytest.mark.parametrize("levels", [1, 2, 5])
+def test_marches_leave_nothing_to_a_loop_of_one_step(levels):
+    for layout in layouts("heat2d_ftcs", levels=levels):
+        assert layout.drained == layout.steps_ahead + levels - 1
+        assert (layout.march - layout.drained) % layout.unroll == 0
 
 
 def test_what_does_not_stream():

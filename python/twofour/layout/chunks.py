@@ -5,6 +5,9 @@ Lane t of a quad reads eight neighbouring inputs, from x = 8 t on, with one acce
 takes pair j of them as register j of its fragment of B. A group of four columns then reads x,
 x + 1, x + 8 and x + 9, of which a row of at most eight neighbouring nonzeros uses two: nothing is
 searched, and no column is padded.
+
+Rows that one time step passes on to the next within a kernel have orders of their own, in which all
+but a few words stay in their lanes.
 """
 
 from __future__ import annotations
@@ -35,6 +38,30 @@ def row_places() -> np.ndarray:
     """
     m = np.arange(OUTPUTS)
     return 4 * (m % 8 // 2) + 2 * (m // 8) + m % 2
+
+
+def passed_row_places() -> np.ndarray:
+    """`row_places` of outputs that are inputs of the next level, int (16,).
+
+    Registers 1 and 2 of its fragment of B are the two words of a transposed result as they are:
+    groups of four columns then read x, x + 1, x + 8 and x + 9, too.
+    """
+    m = np.arange(OUTPUTS)
+    return 8 * (m // 2 % 2) + 2 * (m % 8 // 4) + 4 * (m // 8) + m % 2
+
+
+def passed_column_places() -> np.ndarray:
+    """`column_places` of rows that were passed on, from the first output of the tile on, int (32,).
+
+    Registers 0 and 3 hold four outputs on each side and the four beyond them. Lanes that have the
+    upper half of their tile, those of odd numbers, have that of the tile before it, others the
+    lower half of the tile after it: each has a word of the lane four before it or after it.
+    """
+    own = passed_row_places()
+    is_upper = np.arange(8) // 2 % 2 == 1
+    near = np.where(is_upper, own[8:] - OUTPUTS, own[:8] + OUTPUTS)
+    far = np.where(is_upper, own[:8] - OUTPUTS, own[8:] + OUTPUTS)
+    return np.concatenate([near, own, far])
 
 
 def chunk_operator(offsets: Sequence[Offset], weights: Sequence[float]) -> PatchOperator:

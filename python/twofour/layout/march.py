@@ -161,6 +161,14 @@ class March(ABC):
         """Rows of outputs that a row of inputs meets, all but one."""
         return max(meeting.along for meeting in self.meetings) - self.first
 
+    @property
+    def lead(self) -> int:
+        """Steps before the first row of outputs of the last level is complete.
+
+        Each level takes in a step what the one before it completed in the step before.
+        """
+        return self.levels * (self.depth + 1) - 1
+
     @cached_property
     def reads(self) -> list[tuple[int, int]]:
         """(row along the axis between, start) of the fragments that one step reads."""
@@ -192,6 +200,11 @@ class March(ABC):
     def steps_ahead(self) -> int:
         """How many steps ahead of its use a fragment is read, at most."""
         return self.stages - 1 if self.ring else -(-(self.stages - 1) // len(self.reads))
+
+    @property
+    def drained(self) -> int:
+        """The last steps of a march, which have nothing to read ahead."""
+        return self.steps_ahead + self.levels - 1
 
     @property
     def ring_warps(self) -> int:

@@ -107,17 +107,20 @@ def _busy(layouts: list[March], warps: int) -> list[March]:
 def _stages_to_try(layout: March) -> list[int]:
     """All stages in registers; of a ring a few, and if it can be as many as a round has steps.
 
-    Then each step of a round has a slot of its own, whose place is known. Long rings are not for
-    the only axis: ptxas spills what many steps there ask for.
+    Then each step of a round has a slot of its own, whose place is known. Other rings are not for
+    several levels, long ones not for the only axis, and none for both: ptxas spills what so many
+    steps in a row ask for.
     """
     if not layout.ring:
         return list(range(2, MAX_STAGES + 1))
-    found = {*RING_STAGES, min(max(layout.unroll, RING_STAGES[0]), MAX_STAGES)}
-    return sorted(found | ({LONG_RING} if layout.rank > 1 else set()))
+    known = min(max(layout.unroll, RING_STAGES[0]), MAX_STAGES)
+    if layout.levels > 1:
+        return [known] if layout.rank > 1 else []
+    return sorted({*RING_STAGES, known} | ({LONG_RING} if layout.rank > 1 else set()))
 
 
 def whole_marches(layout: March) -> list[int]:
     """Steps that are whole rounds of the main loop and what was read ahead, short and long."""
-    ahead, unroll = layout.steps_ahead, layout.unroll
-    rounds = dict.fromkeys(max(1, round((steps - ahead) / unroll)) for steps in MARCHES)
-    return [ahead + count * unroll for count in rounds]
+    drained, unroll = layout.drained, layout.unroll
+    rounds = dict.fromkeys(max(1, round((steps - drained) / unroll)) for steps in MARCHES)
+    return [drained + count * unroll for count in rounds]

@@ -23,7 +23,7 @@ MAX_TERMS = 512
 MAX_STEP_TERMS = 1024  # of one step
 MAX_RING_TERMS = 32  # of a stencil whose inputs wait in a ring: ptxas spills the sums of more
 # Estimates of more are too low.
-MAX_ESTIMATE, MAX_ESTIMATE_OF_LEVELS = 170, 210
+MAX_ESTIMATE, MAX_ESTIMATE_OF_LEVELS = 170, 200
 # Registers of a thread that do not depend on the stencil, by rank.
 OTHER_REGISTERS = {1: 26, 2: 14, 3: 31}
 OTHER_WITH_RING = {1: 26, 2: 14, 3: 20}
@@ -104,7 +104,8 @@ class RollingLayout(March):
         if not self.ring:
             more = 3 * max(0, len(self.reads) - self.rows_addressed - 2 * self.rows)
         if self.levels > 1:
-            # What lanes got from others.
+            # What the step before completed, and what lanes got from others.
+            more += 4 * (self.levels - 1)
             more += 4 * len(self.reads) + 6 * self.levels + 4 * self.depth + len(self.terms) // 2
         if self.itemsize == 8:
             # Constants have no room in instructions.

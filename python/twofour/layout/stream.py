@@ -14,7 +14,15 @@ from functools import cached_property, lru_cache, partial
 import numpy as np
 
 from twofour.errors import Unsuitable
-from twofour.layout.chunks import CHUNK, COLUMNS, OUTPUTS, column_places, row_places
+from twofour.layout.chunks import (
+    CHUNK,
+    COLUMNS,
+    OUTPUTS,
+    column_places,
+    passed_column_places,
+    passed_row_places,
+    row_places,
+)
 from twofour.layout.fragments import LANES, SPARSE_16, TILES
 from twofour.layout.march import Extents, March, Meeting
 from twofour.layout.marches import marches
@@ -23,6 +31,9 @@ from twofour.layout.patch import PatchOperator
 ITEMSIZE = 2  # bytes of f16 and bf16
 MAX_ROWS = 3
 MAX_INSTRUCTIONS = 1024  # matrix instructions in the code of a strip: more take too long to compile
+# Where a fragment of a row that is passed on begins, and its registers that begin in other lanes.
+PASSED_START, HALO_REGISTERS = -CHUNK, (0, 3)
+TILE_LANES = LANES // TILES  # of a fragment of B
 # Registers of a thread that do not depend on the stencil, by rank: those that ptxas takes, less
 # some that it does without where it is asked to.
 OTHER_REGISTERS = {1: 29, 2: 15, 3: 34}
@@ -30,7 +41,7 @@ OTHER_REGISTERS = {1: 29, 2: 15, 3: 34}
 
 @dataclass(frozen=True)
 class Term:
-    """One instruction of a row of outputs: block of A number `block` times a fragment of B."""
+    """One instruction of a row of outputs: block number `block` of A times a fragment of B."""
 
     meeting: Meeting
     block: int
@@ -42,11 +53,49 @@ class StreamLayout(March):
 
     Attributes:
         terms: the instructions of one row of outputs.
-        blocks: distinct blocks of A, float64 (16, 32) each.
+        blocks: distinct blocks of A, float64 (16, 32) each, in the order of rows that are read from
+            memory and written there.
     """
 
     terms: tuple[Term, ...]
     blocks: tuple[np.ndarray, ...]
+
+    @cached_property
+    def exchanged(self) -> tuple[int, ...]:
+        """Registers of a fragment that lanes get from others where a level passes on a row.
+
+        None where rows begin elsewhere than at PASSED_START: levels then keep their order in
+        memory, and lanes get whole fragments.
+        """
+        if self.levels == 1 or {start for _, start in self.reads} != {PASSED_START}:
+            return ()
+        passed = [_in_passed_columns(block) for block in self.blocks]
+        return tuple(n for n in HALO_REGISTERS if any(_uses(block, n) for block in passed))
+
+    @cached_property
+    def matrices(self) -> tuple[np.ndarray, ...]:
+        """Distinct blocks of A of all levels, float64 (16, 32) each."""
+        return self._matrices[0]
+
+    def matrix(self, term: Term, level: int) -> int:
+        """The number of the matrix of a term in a level, of which 0 reads from memory."""
+        kind = (level > 0, level < self.levels - 1) if self.exchanged else (False, False)
+        return self._matrices[1][kind][term.block]
+
+    @cached_property
+    def _matrices(self) -> tuple[tuple[np.ndarray, ...], dict[tuple[bool, bool], list[int]]]:
+        """All matrices, and their numbers by block: of levels that are passed rows, and pass on."""
+        kinds = [(False, False)]
+        if self.exchanged:
+            kinds = [(False, True), (True, True), (True, False)]
+            kinds = [kind for kind in kinds if self.levels > 2 or not all(kind)]
+        matrices: list[np.ndarray] = []
+        numbers = {}
+        for is_passed, passes in kinds:
+            ordered = [_in_passed_columns(b) if is_passed else b for b in self.blocks]
+            ordered = [_in_passed_rows(b) if passes else b for b in ordered]
+            numbers[is_passed, passes] = [_number_of(block, matrices) for block in ordered]
+        return tuple(matrices), numbers
 
     @cached_property
     def meetings(self) -> frozenset[Meeting]:
@@ -74,23 +123,32 @@ class StreamLayout(March):
         return False
 
     @property
+    def shuffles(self) -> int:
+        if not self.exchanged:
+            return super().shuffles
+        return len(self.exchanged) * len(self.reads)
+
+    @property
     def instructions(self) -> int:
         """Matrix instructions in the code of a strip inside."""
-        steps = self.levels * self.depth + self.unroll + self.steps_ahead
-        return steps * self.levels * self.rows * len(self.terms)
+        # Levels begin after each other, and end after each other.
+        steps = sum(
+            self.lead - level * (self.depth + 1) + self.unroll + self.steps_ahead + level
+            for level in range(self.levels)
+        )
+        return steps * self.rows * len(self.terms)
 
     @cached_property
     def registers(self) -> int:
         """An estimate of the registers of a thread."""
-        # On the only axis levels follow each other, unless inputs in registers keep them apart.
-        levels = 1 if self.ring and self.rank == 1 else self.levels
-        sums = 4 * levels * self.rows * (self.depth + 1)
+        sums = 4 * self.levels * self.rows * (self.depth + 1)
+        sums += self.written // 2 * self.rows * (self.levels - 1)
         addresses = 3 * (self.rows_addressed + self.rows)
         # On the only axis every level asks where its outputs lie.
-        asked = 8 * (levels - 1) if self.rank == 1 else 0
+        asked = 8 * (self.levels - 1) if self.rank == 1 else 0
         begun = {1: 4, 2: 4, 3: 32}[self.rank] if self.depth == 0 else len(self.terms) // 24
         other = self._waiting + asked + begun + OTHER_REGISTERS[self.rank]
-        return sums + self.inputs_held + addresses + 5 * len(self.blocks) + other
+        return sums + self.inputs_held + addresses + 5 * len(self.matrices) + other
 
     @property
     def _waiting(self) -> int:
@@ -151,10 +209,7 @@ def _terms(operator: PatchOperator) -> tuple[tuple[Term, ...], tuple[np.ndarray,
     terms: list[Term] = []
     blocks: list[np.ndarray] = []
     for places, block in _fragments(operator):
-        same = (n for n, other in enumerate(blocks) if np.array_equal(block, other))
-        number = next(same, len(blocks))
-        if number == len(blocks):
-            blocks.append(block)
+        number = _number_of(block, blocks)
         *lead, start = places[0].tolist()
         along, across = (*lead, 0, 0)[:2]
         terms.append(Term(Meeting(along, across, start), number))
@@ -162,20 +217,44 @@ def _terms(operator: PatchOperator) -> tuple[tuple[Term, ...], tuple[np.ndarray,
 
 
 def metadata_words(layout: StreamLayout) -> tuple[np.ndarray, list[int]]:
-    """Distinct metadata of the blocks, uint32 (words, 32), and the number of each block's."""
-    return _metadata_words(tuple(block.tobytes() for block in layout.blocks))
+    """Distinct metadata of the matrices, uint32 (words, 32), and the number of each one's."""
+    return _metadata_words(tuple(matrix.tobytes() for matrix in layout.matrices))
 
 
 @lru_cache(maxsize=16)
-def _metadata_words(blocks: tuple[bytes, ...]) -> tuple[np.ndarray, list[int]]:
-    # The layouts of one stencil have the same blocks.
+def _metadata_words(matrices: tuple[bytes, ...]) -> tuple[np.ndarray, list[int]]:
+    # The layouts of one stencil have the same matrices.
     words: list[np.ndarray] = []
     numbers = []
-    for block in blocks:
-        _, mine = SPARSE_16.stored(np.frombuffer(block).reshape(OUTPUTS, COLUMNS))
-        same = (n for n, other in enumerate(words) if np.array_equal(mine, other))
-        number = next(same, len(words))
-        if number == len(words):
-            words.append(mine)
-        numbers.append(number)
+    for matrix in matrices:
+        _, mine = SPARSE_16.stored(np.frombuffer(matrix).reshape(OUTPUTS, COLUMNS))
+        numbers.append(_number_of(mine, words))
     return np.stack(words), numbers
+
+
+def _number_of(array: np.ndarray, distinct: list[np.ndarray]) -> int:
+    """The place of an array among distinct ones, which it joins if it is new."""
+    same = (n for n, other in enumerate(distinct) if np.array_equal(array, other))
+    number = next(same, len(distinct))
+    if number == len(distinct):
+        distinct.append(array)
+    return number
+
+
+def _in_passed_rows(block: np.ndarray) -> np.ndarray:
+    """A block whose rows compute outputs in the order in which they are passed on."""
+    return block[_places_in(row_places(), passed_row_places())]
+
+
+def _in_passed_columns(block: np.ndarray) -> np.ndarray:
+    """A block of a fragment that begins at PASSED_START, for a row that was passed on."""
+    return block[:, _places_in(PASSED_START + column_places(), passed_column_places())]
+
+
+def _places_in(order: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    return np.argsort(order)[np.searchsorted(np.sort(order), wanted)]
+
+
+def _uses(block: np.ndarray, register: int) -> bool:
+    """Whether a block has nonzeros in the columns of a register of B."""
+    return bool(block.reshape(OUTPUTS, -1, CHUNK)[:, register].any())

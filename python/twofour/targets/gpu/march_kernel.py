@@ -5,7 +5,7 @@ The sums of the rows of outputs that are not complete stay in registers, and the
 were read ahead as well, unless they wait in shared memory (targets.gpu.ring):
 
     read the first rows of inputs
-    for the first `depth` rows:         they meet the first rows of outputs only
+    for the first `lead` rows:          they meet the first rows of outputs only
         add; read one row more
     for all rows but the last:          unrolled
         add; read one row more; write the row of outputs that is complete
@@ -16,7 +16,8 @@ A loop of one row a round, for what whole rounds leave, moves what was read ahea
 register, and waits for it: marches of whole rounds and the rows read ahead do without.
 
 With several levels, a row of outputs that is complete is a row of inputs of the next level; what a
-lane reads of it is in other lanes, some shuffles away. Outputs at the ends of a strip, which would
+lane reads of it is in other lanes, some shuffles away. The next level takes it in the next step:
+so the levels of one step do not wait for each other. Outputs at the ends of a strip, which would
 need inputs of other strips, are not written.
 """
 
@@ -78,14 +79,16 @@ class _State:
     """What a warp carries from step to step.
 
     `sums` holds, for each level, the rows of outputs that are begun, the oldest first: by row along
-    the axis between, four numbers each. `queue` holds the words of the fragments of B that were
-    read, the next one first. `source` is where the row of inputs lies that the next fragment is
-    read from, `target` where the next row of outputs is written, `step` the number of the step.
-    Where inputs wait in a ring, the queue is empty, and `slots` holds where the next step lies in
-    the ring, and where the one before it lay.
+    the axis between, four numbers each. `completed` holds, for each level but the last, the words
+    of the row that the step before completed, None where there is none. `queue` holds the words of
+    the fragments of B that were read, the next one first. `source` is where the row of inputs lies
+    that the next fragment is read from, `target` where the next row of outputs is written, `step`
+    the number of the step. Where inputs wait in a ring, the queue is empty, and `slots` holds where
+    the next step lies in the ring, and where the one before it lay.
     """
 
     sums: list[list[list[list[ir.Value]]]]
+    completed: list[list[list[ir.Value]] | None]
     queue: list[list[ir.Value]]
     source: Index
     target: Index
@@ -95,7 +98,8 @@ class _State:
     def values(self) -> list[Index]:
         """All of it, as a loop carries it."""
         sums = [x for level in self.sums for row in level for numbers in row for x in numbers]
-        words = [x for fragment in self.queue for x in fragment]
+        words = [x for level in self.completed for row in level or () for x in row]
+        words += [x for fragment in self.queue for x in fragment]
         return [*sums, *words, self.source, self.target, self.step, *self.slots]
 
     def like(self, values: Sequence[ir.Value]) -> "_State":
@@ -105,9 +109,12 @@ class _State:
             [[[next(left) for _ in numbers] for numbers in row] for row in level]
             for level in self.sums
         ]
+        completed = [
+            level and [[next(left) for _ in words] for words in level] for level in self.completed
+        ]
         queue = [[next(left) for _ in fragment] for fragment in self.queue]
         source, target, step, *slots = left
-        return _State(sums, queue, source, target, step, tuple(slots))
+        return _State(sums, completed, queue, source, target, step, tuple(slots))
 
 
 class MarchEmitter(ABC):
@@ -129,9 +136,9 @@ class MarchEmitter(ABC):
 
     @abstractmethod
     def contribute(
-        self, meeting: Meeting, values: list[ir.Value], sums: list[ir.Value]
+        self, meeting: Meeting, values: list[ir.Value], sums: list[ir.Value], level: int
     ) -> list[ir.Value]:
-        """The sums of a row of outputs after a fragment that it meets, unpacked."""
+        """The sums of a row of outputs of a level after a fragment that it meets, unpacked."""
 
     @abstractmethod
     def complete(self, sums: list[ir.Value]) -> list[ir.Value]:
@@ -141,32 +148,31 @@ class MarchEmitter(ABC):
         """Advance from the first step to the last."""
         self.is_inside = is_inside
         code, layout, steps = self.code, self.layout, self.strip.steps
-        depth, levels = layout.depth, layout.levels
-        self.last = code.add(steps, levels * depth - 1)
+        self.last = code.add(steps, layout.levels * layout.depth - 1)
         state = self._begin()
-        for number in range(levels * depth):
-            # A level begins when the one before it completes its first row.
-            self._step(state, min(levels, number // depth + 1), checked=True)
+        for _ in range(layout.lead):
+            self._step(state, checked=True)
         if layout.compact and not is_inside:
             self._loop(state, steps, 1, checked=True)
             if self.ring is not None:
                 self.ring.wait(0)
             return
         # Of these steps every one has a fragment to read ahead.
-        left = code.maximum(code.sub(steps, layout.steps_ahead), 0)
+        left = code.maximum(code.sub(steps, layout.drained), 0)
         rounds = code.div(left, layout.unroll)
         state = self._loop(state, rounds, layout.unroll, checked=False)
         left = code.sub(left, code.mul(rounds, layout.unroll))
         state = self._loop(state, left, 1, checked=False)
-        for number in range(layout.steps_ahead):
-            row = self._step(state, levels, checked=True, steps_left=layout.steps_ahead - number)
+        for number in range(layout.drained):
+            row = self._step(state, checked=True, steps_left=layout.drained - number)
             # A march may have fewer steps than are read ahead.
             self._write(state, row, code.less(number, steps) if number else None)
 
     def _begin(self) -> _State:
         """Read the first fragments."""
-        levels = [[] for _ in range(self.layout.levels)]
-        state = _State(levels, [], self.strip.begin_of_inputs(), self.strip.begin_of_outputs(), 0)
+        sums, completed = [[] for _ in range(self.layout.levels)], [None] * (self.layout.levels - 1)
+        places = self.strip.begin_of_inputs(), self.strip.begin_of_outputs()
+        state = _State(sums, completed, [], *places, 0)
         if self.ring is not None:
             state.slots = self.ring.first_slots()
             for number in range(self.layout.steps_ahead):
@@ -188,7 +194,7 @@ class MarchEmitter(ABC):
             for _ in range(steps):
                 if exists is not None:
                     self._prefetch(inner, exists)
-                row = self._step(inner, self.layout.levels, checked)
+                row = self._step(inner, checked)
                 self._write(inner, row)
             scf.yield_([code.value(value) for value in inner.values()])
         return state.like(list(loop.results))
@@ -208,36 +214,42 @@ class MarchEmitter(ABC):
         code.when(exists, lambda: self.strip.prefetch(code.add(state.source, beyond)))
 
     def _step(
-        self, state: _State, levels: int, checked: bool, steps_left: int | None = None
-    ) -> list[ir.Value] | None:
-        """Add the fragments of a step to the rows of outputs that they meet.
+        self, state: _State, checked: bool, steps_left: int | None = None
+    ) -> list[list[ir.Value]] | None:
+        """Add the fragments of a step to the rows of outputs that they meet, of all levels.
 
-        The step begins a row of outputs of each of the first `levels` levels. Near the end
-        `steps_left` are the steps from this one on: all fragments that they need have been read or
-        will be, and rows that will not be complete are not added to. Returns the row of outputs of
-        the last level that is complete, None where there is none.
+        Levels begin when the one before them has completed a row. Near the end `steps_left` are the
+        steps from this one on: all fragments that they need have been read or will be, levels
+        before the last end earlier, and rows that will not be complete are not added to. Returns
+        the row of outputs of the last level that is complete, None where there is none.
         """
-        layout = self.layout
-        self._begin_row(state.sums[0])
-        if self.ring is None:
-            self._add_from_queue(state, checked, steps_left)
-        else:
-            self._add_from_ring(state, checked, steps_left)
-        state.step = self.code.add(state.step, 1)
-        row = self._completed(state.sums[0])
-        for level in range(1, levels):
+        levels, completed = self.layout.levels, [None] * self.layout.levels
+        for level in range(levels):
+            left = None if steps_left is None else steps_left - (levels - 1 - level)
+            passed = state.completed[level - 1] if level else None
+            if (level and passed is None) or (left is not None and left <= 0):
+                continue
             self._begin_row(state.sums[level])
-            for fragment in layout.reads:
-                words = self._shuffled(row[fragment[0]], fragment[1])
-                self._add(state.sums[level], fragment, words, steps_left)
-            row = self._completed(state.sums[level])
-        return row
+            if level:
+                for fragment in self.layout.reads:
+                    words = self.passed(passed[fragment[0]], fragment[1])
+                    self._add(state, level, fragment, words, left)
+            elif self.ring is None:
+                self._add_from_queue(state, checked, left)
+            else:
+                self._add_from_ring(state, checked, left)
+        state.step = self.code.add(state.step, 1)
+        for level, sums in enumerate(state.sums):
+            if len(sums) > self.layout.depth:
+                completed[level] = [self.complete(numbers) for numbers in sums.pop(0)]
+        state.completed = completed[:-1]
+        return completed[-1]
 
     def _add_from_queue(self, state: _State, checked: bool, steps_left: int | None) -> None:
         """Add the fragments of a step that were read to registers, and read as many ahead."""
         layout = self.layout
         for number, fragment in enumerate(layout.reads):
-            self._add(state.sums[0], fragment, state.queue.pop(0), steps_left)
+            self._add(state, 0, fragment, state.queue.pop(0), steps_left)
             ahead = number + layout.stages - 1
             if steps_left is None or ahead < steps_left * len(layout.reads):
                 self._read(state, ahead, checked)
@@ -251,37 +263,35 @@ class MarchEmitter(ABC):
             self._copy(state, ahead, free, checked)
         for fragment in layout.reads:
             words = ring.read(fragment, slot, state.step, self.is_inside)
-            self._add(state.sums[0], fragment, words, steps_left)
+            self._add(state, 0, fragment, words, steps_left)
         state.slots = (ring.following(slot), slot)
 
     def _begin_row(self, sums: list) -> None:
         """Begin the row of outputs that meets its first row of inputs now."""
         sums.append([self.start() for _ in range(self.layout.rows)])
 
-    def _completed(self, sums: list) -> list[list[ir.Value]] | None:
-        """The oldest row of outputs as words, where it is complete."""
-        if len(sums) <= self.layout.depth:
-            return None
-        return [self.complete(numbers) for numbers in sums.pop(0)]
-
     def _add(
         self,
-        sums: list,
+        state: _State,
+        level: int,
         fragment: tuple[int, int],
         words: list[ir.Value],
         steps_left: int | None,
     ) -> None:
         """Add a fragment to all rows of outputs that it meets, of which the last begins with it."""
-        layout, (between, start) = self.layout, fragment
+        layout, (between, start), sums = self.layout, fragment, state.sums[level]
         values, newest = self.unpack(words), len(sums) - 1
         for meeting in sorted(layout.meetings):
             row, y = newest - (meeting.along - layout.first), between - meeting.across
             needed = steps_left is None or row < steps_left
             if start == meeting.start and needed and 0 <= row and 0 <= y < layout.rows:
-                sums[row][y] = self.contribute(meeting, values, sums[row][y])
+                sums[row][y] = self.contribute(meeting, values, sums[row][y], level)
 
-    def _shuffled(self, words: list[ir.Value], start: int) -> list[ir.Value]:
-        """A fragment of a complete row: neighbours are those of one lane or of two."""
+    def passed(self, words: list[ir.Value], start: int) -> list[ir.Value]:
+        """A fragment of a row that the level before completed, from all lanes' words of it.
+
+        Neighbouring inputs are outputs of one lane or of two.
+        """
         code, layout = self.code, self.layout
         lanes = layout.chunk // layout.written
         if lanes == 1 and start == 0:
@@ -291,10 +301,10 @@ class MarchEmitter(ABC):
         for number in range(lanes):
             lane = code.rem(code.add(first, number), LANES)
             place = arith.index_cast(i32(), code.value(lane))
-            found += [self._of_lane(word, place) for word in words]
+            found += [self.of_lane(word, place) for word in words]
         return found
 
-    def _of_lane(self, word: ir.Value, lane: ir.Value) -> ir.Value:
+    def of_lane(self, word: ir.Value, lane: ir.Value) -> ir.Value:
         """Another lane's word."""
         width = self.code.constants.get(
             ("shuffle", 0), lambda: arith.ConstantOp(i32(), LANES).result
@@ -337,7 +347,7 @@ class MarchEmitter(ABC):
         code, layout = self.code, self.layout
         outputs = [self._outputs(words) for words in row]
         target = state.target
-        number = code.sub(state.step, layout.levels * layout.depth + 1)
+        number = code.sub(state.step, layout.lead + 1)
         state.target = code.add(target, self.strip.pitch_out)
 
         def write() -> None:

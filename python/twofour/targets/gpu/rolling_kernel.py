@@ -48,7 +48,7 @@ class _Rolling(MarchEmitter):
         ]
 
     def contribute(
-        self, meeting: Meeting, values: list[ir.Value], sums: list[ir.Value | None]
+        self, meeting: Meeting, values: list[ir.Value], sums: list[ir.Value | None], level: int
     ) -> list[ir.Value | None]:
         sums = list(sums)
         for (along, across, x), weight in self.kernel.layout.terms:

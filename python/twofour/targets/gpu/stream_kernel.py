@@ -3,7 +3,8 @@
 
 A warp marches along the slowest axis (targets.gpu.march_kernel); A and its metadata stay in
 registers. A product leaves lane (g, t) with outputs g and g + 8 of tiles 2t and 2t + 1; `movmatrix`
-transposes pairs of them, so that it writes four neighbouring outputs of tile g with one access.
+transposes pairs of them, so that it writes four neighbouring outputs of tile g with one access. Of
+a level that passes its rows on, the transposed words are half of the next fragment of tile g.
 """
 
 import math
@@ -11,9 +12,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from twofour.layout.fragments import SPARSE_16
+from twofour.layout.fragments import LANES, SPARSE_16
 from twofour.layout.march import ACCESS, Meeting
-from twofour.layout.stream import StreamLayout, metadata_words
+from twofour.layout.stream import HALO_REGISTERS, TILE_LANES, StreamLayout, metadata_words
 from twofour.mlir import arith, gpu, ir, llvm, memref, nvvm, vector
 from twofour.targets.gpu.kernel_abi import table
 from twofour.targets.gpu.march_kernel import MarchEmitter, MarchKernel, build_march_kernel
@@ -47,6 +48,19 @@ class _Stream(MarchEmitter):
         super().__init__(kernel.layout, kernel.element, entry, masked=True)
         self.kernel, self.ops = kernel, kernel.ops
         self._read_tables()
+        if self.layout.exchanged:
+            self._find_neighbour()
+
+    def _find_neighbour(self) -> None:
+        """Lanes that have the upper half of their tile get that of the tile before, others the
+        lower half of the tile after.
+        """
+        code, lane = self.code, self.strip.lane
+        self.is_upper = code.less(0, code.rem(lane, 2))
+        further = code.select(self.is_upper, LANES - TILE_LANES, TILE_LANES)
+        neighbour = code.rem(code.add(lane, further), LANES)
+        self.neighbour = arith.index_cast(i32(), code.value(neighbour))
+        self.nothing = arith.ConstantOp(i32(), 0).result
 
     def _read_tables(self) -> None:
         """A and its metadata, in registers."""
@@ -57,7 +71,7 @@ class _Stream(MarchEmitter):
             memref.load(metadata, [code.value(n), self.strip.lane]) for n in range(len(words))
         ]
         self.metadata = [loaded[number] for number in numbers]
-        blocks = [np.ldexp(block, self.kernel.scale) for block in self.layout.blocks]
+        blocks = [np.ldexp(block, self.kernel.scale) for block in self.layout.matrices]
         packed = np.stack([self.ops.packed(SPARSE_16.operands(block)[0]) for block in blocks])
         values = table(f"{name}_values", packed, i32())
         kind = ir.VectorType.get([packed.shape[-1]], i32())
@@ -76,14 +90,27 @@ class _Stream(MarchEmitter):
         return [llvm.bitcast(pair, word) for word in words]
 
     def contribute(
-        self, meeting: Meeting, values: list[ir.Value], sums: list[ir.Value]
+        self, meeting: Meeting, values: list[ir.Value], sums: list[ir.Value], level: int
     ) -> list[ir.Value]:
         for term in self.kernel.layout.terms:
             if term.meeting == meeting:
-                sums = self.ops.multiply(
-                    self.a[term.block], [values], sums, self.metadata[term.block]
-                )
+                number = self.kernel.layout.matrix(term, level)
+                sums = self.ops.multiply(self.a[number], [values], sums, self.metadata[number])
         return sums
+
+    def passed(self, words: list[ir.Value], start: int) -> list[ir.Value]:
+        exchanged = self.layout.exchanged
+        if not exchanged:
+            return super().passed(words, start)
+        halo = {}
+        for register, (upper, lower) in zip(HALO_REGISTERS, (words[::-1], words), strict=True):
+            if register in exchanged:
+                sent = arith.select(self.is_upper, upper, lower)
+                halo[register] = self.of_lane(sent, self.neighbour)
+            else:
+                halo[register] = self.nothing
+        first, last = HALO_REGISTERS
+        return [halo[first], *words, halo[last]]
 
     def complete(self, sums: list[ir.Value]) -> list[ir.Value]:
         kernel = self.kernel
