@@ -8,6 +8,9 @@ from twofour.sim.chips import Chip, occupancy
 LANES = 32
 SECTOR, LINE = 32, 128  # bytes
 MAX_REGISTERS = 255  # of a thread
+# Of what plain threads load to registers so much is on its way, since loads wait for each other:
+# fitted to an H200.
+WAITING = 0.5
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from twofour.cost.costs import Costs
-from twofour.cost.counts import LANES, LINE, SECTOR, Counts, lines, sectors
+from twofour.cost.counts import LANES, LINE, SECTOR, WAITING, Counts, lines, sectors
 from twofour.layout.march import ACCESS, March
 from twofour.runtime.launching import balanced_block_count, block_count
 
@@ -30,7 +30,6 @@ EDGE_ROW = 5  # more, in strips at an edge
 # Of a ring: a group of copies, and a step that was copied; less where slots are known.
 GROUP, MET, KNOWN = 2, 6, 5
 PREFETCHED_COUNT = 0.5  # of what plain threads prefetch is in flight: fitted to an H200
-WAITING = 0.5  # of what they read to registers: loads wait for each other; fitted as well
 PREFETCH, ROUND_PREFETCH = 3, 4  # of a row, and whether there are rows to prefetch
 END_READ = 10  # more, in strips at the end of a row: whether a step meets it
 

@@ -17,7 +17,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from twofour.cost.costs import Costs
-from twofour.cost.counts import LANES, SECTOR, Counts, lines, resident, sectors
+from twofour.cost.counts import LANES, SECTOR, WAITING, Counts, lines, resident, sectors
 from twofour.runtime.dtypes import ELEMENT_TYPES
 from twofour.runtime.launching import block_count
 from twofour.sim.chips import Chip
@@ -185,7 +185,7 @@ def simt_costs(
         dram_bytes=itemsize * (len(launch.reads) + 1),
         store_bytes=itemsize,
         # First what is read, then what is written is on its way; the halo is mostly in a cache.
-        bytes_in_flight=LANES * itemsize * grid.points,
+        bytes_in_flight=WAITING * LANES * itemsize * grid.points,
         resident_warps=warps,
         resident_blocks=blocks,
         blocks=launch.blocks,
