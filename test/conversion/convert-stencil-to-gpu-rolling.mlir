@@ -1,4 +1,4 @@
-// RUN: twofour-opt %s --split-input-file --convert-stencil-to-gpu="chip=sm_90 rolling=true" | filecheck %s
+// RUN: twofour-opt %s --split-input-file --convert-stencil-to-gpu="chip=sm_90 rolling=true ring=false" | filecheck %s
 
 !temp = !stencil.temp<#stencil.bounds<[-1, -1], [65, 1025]>, f32>
 !inner = !stencil.temp<#stencil.bounds<[0, 0], [64, 1024]>, f32>

@@ -146,7 +146,9 @@ def mutated(name: str, pattern: str, replacement, seed: int):
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("access", [r"ld\.global\.L2::256B\.v4\.b32", r"st\.global\.v2\.b32"])
+@pytest.mark.parametrize(
+    "access", [r"(?:ld\.global\.L2::256B\.v4\.b32|cp\.async\.ca)", r"st\.global\.v2\.b32"]
+)
 @pytest.mark.parametrize("name", NAMES)
 def test_an_address_of_a_stream_off_by_eight_is_reported(name, access, seed):
     pattern = rf"({access}[^;]*\[%rd\d+)(\+-?\d+)?\]"

@@ -97,7 +97,7 @@ def test_the_ablation_over_domains_ends_with_the_large_one():
 def test_counters_are_per_128_outputs():
     single, fused = RUN["counters"](HEAT).tables
     row = row_of(single, schedule="stream")
-    assert row["mma"] == pytest.approx(3) and 14 < row["warp instructions"] <= 27
+    assert row["mma"] == pytest.approx(3) and 14 < row["warp instructions"] <= 36
     assert row_of(single, schedule="sparse")["mma"] == pytest.approx(1)
     assert row_of(single, schedule="simt")["bytes stored"] == pytest.approx(2)
     assert len(fused.rows) == 1

@@ -29,8 +29,8 @@ LIMITED = ("l2", "l1", "fma", "issue")  # what else is measured against publishe
 # fastest of 942 layouts on an H200.
 OVERLAP, OVERLAP_MMA, OVERLAP_WARP = 2.9, 2.1, 0.1
 WAVEFRONT_BYTES = 128
-# A copy by warps that march down the rows of a large array was slower by so much for every doubling
-# of what they work on, from about so many bytes on: measured on an H200, 1 to 512 rows a march.
+# Marches are slower by so much for every doubling of what they work on at a time, from about so
+# many bytes on: fitted to copies on an H200, 1 to 512 rows a march, and to its kernels.
 SPREAD_LOSS, SPREAD_BYTES = 0.03, 16e6
 # Shared by all multiprocessors: idle ones leave their part to the others.
 SHARED_BY_ALL = ("dram", "l2")
