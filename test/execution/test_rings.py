@@ -31,6 +31,7 @@ CASES = [
     ("heat3d_ftcs", "stream", "f16", 4),
     ("advect1d_beam_warming", "simt", "f64", 6),
     ("heat3d_ftcs", "simt", "f32", 4),
+    ("paper_box2d49p", "simt", "f32", 4),
 ]
 MORE_CASES = [
     ("heat1d_ftcs", "stream", "f16", 6),
@@ -38,6 +39,7 @@ MORE_CASES = [
     ("laplacian3d_o6", "stream", "f16", 4),
     ("heat2d_ftcs", "simt", "f16", 4),
     ("paper_star2d13p", "simt", "f64", 8),
+    ("yask_3plane_r3", "simt", "f32", 4),
 ]
 
 
@@ -97,11 +99,12 @@ def test_first_levels_read_from_rings(name, schedule, dtype, steps, boundary):
 
 
 @pytest.mark.parametrize("march", [1, 7])
-def test_marches_of_fewer_steps_than_a_ring_has(march):
-    bundle = compiled("heat2d_ftcs", "stream", "f16", True, stages=8, march=march)
+@pytest.mark.parametrize("kernel", [("heat2d_ftcs", "stream"), ("gauss7x7_binomial", "simt")])
+def test_marches_of_fewer_steps_than_a_ring_has(kernel, march):
+    bundle = compiled(*kernel, "f16", True, stages=8, march=march)
     u = cases.stored(cases.random_values(4, (23, 300), "f16"), "f16")
     got = from_bundle(bundle, "sim:sm_90")(u, 1, boundary="periodic")
-    expected = from_bundle(compiled("heat2d_ftcs", "stream", "f16", False), "sim:sm_90")
+    expected = from_bundle(compiled(*kernel, "f16", False), "sim:sm_90")
     cases.assert_same_bits(got, expected(u, 1, boundary="periodic"))
 
 

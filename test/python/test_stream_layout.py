@@ -18,8 +18,7 @@ from twofour.layout.chunks import (
 )
 from twofour.layout.compress import check_2to4
 from twofour.layout.crush import crush
-from twofour.layout.march import RING_BYTES
-from twofour.layout.marches import MAX_REGISTERS
+from twofour.layout.march import MAX_REGISTERS, RING_BYTES
 from twofour.layout.matching import apply_permutation, permute_2to4
 from twofour.layout.stream import is_chunked, metadata_words, stream_layouts
 

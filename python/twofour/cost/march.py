@@ -30,6 +30,7 @@ EDGE_ROW = 5  # more, in strips at an edge
 # Of a ring: a group of copies, and a step that was copied; less where slots are known.
 GROUP, MET, KNOWN = 2, 6, 5
 PREFETCHED_COUNT = 0.5  # of what plain threads prefetch is in flight: fitted to an H200
+LOOPED = 4  # of a step of a looped march: whether it completes a row of outputs
 PREFETCH, ROUND_PREFETCH = 3, 4  # of a row, and whether there are rows to prefetch
 END_READ = 10  # more, in strips at the end of a row: whether a step meets it
 
@@ -75,9 +76,12 @@ def march_steps(layout: March, shape: Sequence[int], multiprocessors: int | None
 def rows_added(layout: March, steps: int) -> float:
     """Rows of outputs of all levels that a warp sums up, those begun in vain as far as they get.
 
-    Earlier levels have rows beyond the march on either side.
+    Earlier levels have rows beyond the march on either side. Looped marches add in every step to as
+    many rows as a row of inputs can meet.
     """
     levels, depth = layout.levels, layout.depth
+    if layout.looped:
+        return layout.rows * (steps + layout.lead)
     rows = levels * steps + depth * levels * (levels - 1) / 2
     # The last rows are begun in vain, but not added to when nothing is left to read.
     vain = max(0, depth - layout.steps_ahead)
@@ -187,7 +191,7 @@ def march_counts(layout: March, work: Work, shape: Sequence[int], mma: int = 0) 
     if layout.compact:
         # At an edge fragments are read ahead up to the end of the march, and beyond.
         ahead = layout.steps_ahead if layout.ring else (layout.stages - 1) / len(layout.reads)
-        loaded += edge_share(layout, steps, shape[-1]) * ahead
+        loaded += (1 if layout.looped else edge_share(layout, steps, shape[-1])) * ahead
     copied, met = ring_wavefronts(layout)
     room = outputs_of_strips(layout, shape)
     return Counts(
@@ -257,11 +261,17 @@ def march_instructions(layout: March, work: Work, steps: int, shape: Sequence[in
     rest = steps - drained - rounds * layout.unroll
     # A round uses up what was read before it, or moves it on.
     moves = layout.stages - 1 > layout.unroll * reads
-    inside = drained * (row + reading.met) + (steps - drained) * step + rest * single
-    inside += rounds * (ROUND + words * moves - layout.unroll * reading.known)
+    if layout.looped:
+        inside = steps * (step + CHECKED) + (steps + layout.lead) * LOOPED
+        inside += layout.lead * (work.row * rows + CHECKED)
+    else:
+        inside = drained * (row + reading.met) + (steps - drained) * step + rest * single
+        inside += rounds * (ROUND + words * moves - layout.unroll * reading.known)
     if layout.prefetched:
         inside += rounds * (layout.unroll * PREFETCH + ROUND_PREFETCH)
-    at_edge = steps * (step + CHECKED + single) if layout.compact else inside
+    at_edge = inside
+    if layout.compact and not layout.looped:
+        at_edge = steps * (step + CHECKED + single)
     at_edge += steps * EDGE_ROW * rows
     if layout.rank == 1:
         at_edge += steps * END_READ * reads

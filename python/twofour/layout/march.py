@@ -28,6 +28,7 @@ WARP_REGISTERS, MAX_WARPS = 2048, 64  # of a multiprocessor, for 32 threads of o
 # Shared memory of a multiprocessor for rings: all chips have as much, and leave caches the rest.
 # Of that the system takes some for every block.
 RING_BYTES, RESERVED_BYTES = 100 << 10, 1 << 10
+MAX_REGISTERS = 217  # of a thread, as estimated: ptxas may take a quarter more
 RING_REGISTERS = 6  # of a thread: where its ring is
 
 
@@ -94,12 +95,25 @@ class March(ABC):
         """An estimate of the registers of a thread."""
 
     @property
+    def max_registers(self) -> int:
+        """Registers of a thread, as estimated, from which on ptxas would spill some."""
+        return MAX_REGISTERS
+
+    @property
     @abstractmethod
     def compact(self) -> bool:
         """Whether edges have little code rather than fast code.
 
         Then strips at an edge take one step in a round.
         """
+
+    @property
+    def looped(self) -> bool:
+        """Whether all steps, from the first one on, are rounds of one loop.
+
+        Only marches of one level with a ring can be.
+        """
+        return False
 
     @property
     def rank(self) -> int:

@@ -15,14 +15,12 @@ MAX_MARCH = 2**31 - 1  # of any kernel
 # Warps of a multiprocessor: with fewer, loads to registers wait for each other (measured on an
 # H200). What is read from a ring is there: an assumption.
 ENOUGH_WARPS, ENOUGH_WITH_RING = 16, 12
-MAX_REGISTERS = 217  # of a thread, as estimated: ptxas may take a quarter more
 
 
 def marches(
     make: Callable[..., March],
     reach: tuple[Extents, Extents],
     max_rows: int,
-    max_registers: int = MAX_REGISTERS,
     *,
     block: Extents | None = None,
     stages: int | None = None,
@@ -37,7 +35,6 @@ def marches(
             `levels` and `ring`.
         reach: (lo, hi) of the stencil: minus the smallest and the largest offset per axis.
         max_rows: of a step, in arrays of rank 3.
-        max_registers: as the march estimates them.
         block: outputs of a block per axis in one step; all that there are where it is not given.
         stages: fragments in registers, or steps in a ring; up to MAX_STAGES where it is not given.
             Fragments, unless `ring` says otherwise.
@@ -78,10 +75,12 @@ def marches(
         if not found:
             expected = " or ".join(tiles)
             raise TwofourError(f"expected a block of {expected} outputs, got {list(block)}")
-    fitting = [layout for layout in found if layout.registers <= max_registers]
+    fitting = [layout for layout in found if layout.registers <= layout.max_registers]
     if not fitting:
-        needed = min(layout.registers for layout in found)
-        raise Unsuitable(f"expected at most {max_registers} registers, got about {needed}")
+        nearest = min(found, key=lambda layout: layout.registers - layout.max_registers)
+        raise Unsuitable(
+            f"expected at most {nearest.max_registers} registers, got about {nearest.registers}"
+        )
     most = RING_BYTES - RESERVED_BYTES
     fitting = [layout for layout in fitting if layout.shared_bytes <= most]
     if not fitting:

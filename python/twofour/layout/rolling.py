@@ -21,9 +21,9 @@ MAX_ROWS = 4
 # Multiply-adds of a round of the main loop: more would cost registers, and compile time.
 MAX_TERMS = 512
 MAX_STEP_TERMS = 1024  # of one step
-MAX_RING_TERMS = 32  # of a stencil whose inputs wait in a ring: ptxas spills the sums of more
+MANY_TERMS = 32  # of a stencil: with more, a march with a ring is looped
 # Estimates of more are too low.
-MAX_ESTIMATE, MAX_ESTIMATE_OF_LEVELS = 170, 200
+MAX_ESTIMATE, MAX_ESTIMATE_OF_LEVELS, MAX_ESTIMATE_LOOPED = 170, 200, 200
 # Registers of a thread that do not depend on the stencil, by rank.
 OTHER_REGISTERS = {1: 26, 2: 14, 3: 31}
 OTHER_WITH_RING = {1: 26, 2: 14, 3: 20}
@@ -82,15 +82,32 @@ class RollingLayout(March):
         return True
 
     @property
+    def looped(self) -> bool:
+        """Where there are many terms, steps side by side would cost registers.
+
+        Compilers put off sums, and keep their inputs.
+        """
+        return self.ring and len(self.terms) > MANY_TERMS
+
+    @property
     def unroll(self) -> int:
         """Steps of one round of the main loop.
 
         Every sum is added to in every step, so that none has to be moved whatever their number.
         """
+        if self.looped:
+            return 1
         terms = self.levels * self.rows * self.written * len(self.terms)
         # In three dimensions every row that a step reads has an address of its own.
         most = MIN_UNROLL if self.rank < 3 else 2
         return max(1, min(most, MAX_TERMS // terms))
+
+    @property
+    def max_registers(self) -> int:
+        """Estimates of more are too low."""
+        if self.looped:
+            return MAX_ESTIMATE_LOOPED
+        return MAX_ESTIMATE if self.levels == 1 else MAX_ESTIMATE_OF_LEVELS
 
     @cached_property
     def registers(self) -> int:
@@ -98,11 +115,16 @@ class RollingLayout(March):
         number = max(1, self.itemsize // 4)
         sums = number * self.written * self.levels * self.rows * (self.depth + 1)
         addresses = 4 * (self.rows_addressed + self.rows)
-        # The steps before the main loop keep more on the way.
-        begin = 3 * self.depth // 2 + len(self.terms) // 8
-        more = 0
+        more = len(self.terms) // 8
+        if self.looped:
+            # Copies keep their addresses, and many terms much of what they read.
+            more += -(-len(self.ring_rows) // self.ring_warps)
+            more += 3 * max(0, len(self.terms) - 64) // 4
+        else:
+            # The steps before the main loop keep more on the way.
+            more += 3 * self.depth // 2
         if not self.ring:
-            more = 3 * max(0, len(self.reads) - self.rows_addressed - 2 * self.rows)
+            more += 3 * max(0, len(self.reads) - self.rows_addressed - 2 * self.rows)
         if self.levels > 1:
             # What the step before completed, and what lanes got from others.
             more += 4 * (self.levels - 1)
@@ -111,9 +133,10 @@ class RollingLayout(March):
             # Constants have no room in instructions.
             distinct = len({weight for _, weight in self.terms})
             more += 5 * min(max(0, distinct - 6), 24) // 2
-            more += 2 * self.depth * self.ring
+            if self.ring and not self.looped:
+                more += 2 * self.depth
         other = (OTHER_WITH_RING if self.ring else OTHER_REGISTERS)[self.rank]
-        return sums + self.inputs_held + addresses + begin + more + other
+        return sums + self.inputs_held + addresses + more + other
 
 
 @lru_cache(maxsize=16)
@@ -136,7 +159,7 @@ def rolling_layouts(
     """The marches of a stencil of plain threads, on fields of `itemsize` bytes an element.
 
     `reach` and `choices` are as for `layout.marches.marches`, which says what else is
-    refused: rings of more than MAX_RING_TERMS terms, too.
+    refused: levels of more than MANY_TERMS terms with a ring, too.
     """
     points, values = stencil_arrays(offsets, weights)
     terms = sorted(
@@ -146,11 +169,9 @@ def rolling_layouts(
     )
     make = partial(RollingLayout, itemsize=itemsize, terms=tuple(terms))
     rows = max(1, min(MAX_ROWS, MAX_STEP_TERMS * itemsize // (ACCESS * len(terms))))
-    most = MAX_ESTIMATE if choices.get("levels", 1) == 1 else MAX_ESTIMATE_OF_LEVELS
-    if len(terms) > MAX_RING_TERMS:
+    if choices.get("levels", 1) > 1 and len(terms) > MANY_TERMS:
         if choices.get("ring"):
-            raise Unsuitable(
-                f"expected at most {MAX_RING_TERMS} terms for a ring, got {len(terms)}"
-            )
+            expected = f"expected at most {MANY_TERMS} terms for levels with a ring"
+            raise Unsuitable(f"{expected}, got {len(terms)}")
         choices["ring"] = False
-    return marches(make, reach, rows, most, **choices)
+    return marches(make, reach, rows, **choices)

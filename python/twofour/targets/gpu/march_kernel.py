@@ -13,7 +13,8 @@ were read ahead as well, unless they wait in shared memory (targets.gpu.ring):
         add to the rows of outputs that will be complete; write
 
 A loop of one row a round, for what whole rounds leave, moves what was read ahead from register to
-register, and waits for it: marches of whole rounds and the rows read ahead do without.
+register, and waits for it: marches of whole rounds and the rows read ahead do without. A looped
+march is nothing but such a loop, its first rows of outputs are not written.
 
 With several levels, a row of outputs that is complete is a row of inputs of the next level; what a
 lane reads of it is in other lanes, some shuffles away. The next level takes it in the next step:
@@ -130,6 +131,10 @@ class MarchEmitter(ABC):
     def start(self) -> list[ir.Value]:
         """The numbers that this lane's sums of a row of outputs start from."""
 
+    def unwanted(self) -> list[ir.Value]:
+        """Any numbers, for this lane's sums of a row of outputs that is not written."""
+        return self.start()
+
     @abstractmethod
     def unpack(self, words: list[ir.Value]) -> list[ir.Value]:
         """The words of a fragment as they are computed with."""
@@ -150,6 +155,9 @@ class MarchEmitter(ABC):
         code, layout, steps = self.code, self.layout, self.strip.steps
         self.last = code.add(steps, layout.levels * layout.depth - 1)
         state = self._begin()
+        if layout.looped:
+            self._emit_looped(state)
+            return
         for _ in range(layout.lead):
             self._step(state, checked=True)
         if layout.compact and not is_inside:
@@ -168,6 +176,18 @@ class MarchEmitter(ABC):
             # A march may have fewer steps than are read ahead.
             self._write(state, row, code.less(number, steps) if number else None)
 
+    def _emit_looped(self, state: _State) -> None:
+        """All steps as one loop.
+
+        Rows of outputs that lie before the first are begun as well, but not written.
+        """
+        code, layout = self.code, self.layout
+        for _ in range(layout.depth):
+            state.sums[0].append([self.unwanted() for _ in range(layout.rows)])
+        state.target = code.sub(state.target, code.mul(self.strip.pitch_out, layout.lead))
+        self._loop(state, code.add(self.strip.steps, layout.lead), 1, checked=True)
+        self.ring.wait(0)
+
     def _begin(self) -> _State:
         """Read the first fragments."""
         sums, completed = [[] for _ in range(self.layout.levels)], [None] * (self.layout.levels - 1)
@@ -183,7 +203,10 @@ class MarchEmitter(ABC):
         return state
 
     def _loop(self, state: _State, rounds: Index, steps: int, checked: bool) -> _State:
-        """`rounds` times so many steps, each of which completes a row of outputs."""
+        """`rounds` times so many steps, each of which completes a row of outputs.
+
+        Those of the first `lead` steps of a looped march are none.
+        """
         code = self.code
         begin = [code.value(value) for value in state.values()]
         loop = scf.ForOp(code.value(0), code.value(rounds), code.value(1), begin)
@@ -195,7 +218,8 @@ class MarchEmitter(ABC):
                 if exists is not None:
                     self._prefetch(inner, exists)
                 row = self._step(inner, checked)
-                self._write(inner, row)
+                wanted = code.less(self.layout.lead, inner.step) if self.layout.looped else None
+                self._write(inner, row, wanted)
             scf.yield_([code.value(value) for value in inner.values()])
         return state.like(list(loop.results))
 
@@ -281,7 +305,8 @@ class MarchEmitter(ABC):
         """Add a fragment to all rows of outputs that it meets, of which the last begins with it."""
         layout, (between, start), sums = self.layout, fragment, state.sums[level]
         values, newest = self.unpack(words), len(sums) - 1
-        for meeting in sorted(layout.meetings):
+        # Where rows change registers in every step, the oldest one frees that of the next.
+        for meeting in sorted(layout.meetings, reverse=layout.looped):
             row, y = newest - (meeting.along - layout.first), between - meeting.across
             needed = steps_left is None or row < steps_left
             if start == meeting.start and needed and 0 <= row and 0 <= y < layout.rows:

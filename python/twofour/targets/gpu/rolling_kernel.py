@@ -38,6 +38,9 @@ class _Rolling(MarchEmitter):
         constant = self.kernel.constant
         return [self._number(constant) if constant else None] * self.layout.written
 
+    def unwanted(self) -> list[ir.Value]:
+        return [self._number(0.0)] * self.layout.written
+
     def unpack(self, words: list[ir.Value]) -> list[ir.Value]:
         if self.strip.word == self.element:
             return words
