@@ -10,8 +10,11 @@ from pathlib import Path
 import twofour
 from twofour.errors import TwofourError, Unsuitable
 from twofour.kernels import built_in_kernels
+from twofour.options import CompileOptions
 from twofour.pipeline import PipelineFailure
 from twofour.runtime import Progress
+from twofour.targets.gpu.build import compile_gpu
+from twofour.tune.choice import Choice
 
 ROOT = Path(__file__).parents[1]
 FOLDER = "TWOFOUR_CUDA_BUNDLES"
@@ -22,12 +25,24 @@ SCHEDULES = {
     "f32": ("sparse", "dense", "simt"),
     "f64": ("dense", "simt"),
 }
-FUSED = (("heat2d_ftcs", "f64", "simt"), ("heat2d_ftcs", "f16", "sparse"))
+# (kernel, type, steps of a sweep, how): fused steps, levels, rings, marches of many terms.
+CHOSEN = (
+    ("heat2d_ftcs", "f64", 2, Choice("simt", rolling=False)),
+    ("heat2d_ftcs", "f16", 2, Choice("sparse")),
+    ("heat1d_ftcs", "bf16", 4, Choice("stream", levels=True)),
+    ("heat2d_ftcs", "f16", 5, Choice("stream", levels=True)),
+    ("heat1d_ftcs", "f64", 4, Choice("simt", rolling=True, levels=True)),
+    ("heat2d_ftcs", "f32", 3, Choice("simt", rolling=True, levels=True)),
+    ("heat2d_ftcs", "f16", 1, Choice("stream", ring=True, march=7)),
+    ("heat3d_ftcs", "f32", 1, Choice("simt", rolling=True, ring=True)),
+    ("acoustic_iso2d_o16", "f64", 1, Choice("simt", rolling=True, ring=True)),
+    ("acoustic_iso3d_o16", "f16", 1, Choice("simt", rolling=True, ring=True)),
+)
 PROGRAMS = ("heat2d", "wave2d")
 
 
 def kernel_cases(every: int) -> list[dict]:
-    """The cases of built-in kernels: one of `every` kernels in all types and schedules."""
+    """The cases of built-in kernels: one of `every` kernels in all types and schedules, CHOSEN."""
     cases = [
         {"kernel": name, "dtype": dtype, "schedule": schedule, "fuse_steps": 1}
         for name in list(built_in_kernels())[::every]
@@ -35,11 +50,19 @@ def kernel_cases(every: int) -> list[dict]:
         for schedule in schedules
     ]
     cases += [
-        {"kernel": name, "dtype": dtype, "schedule": schedule, "fuse_steps": 2}
-        for name, dtype, schedule in FUSED
+        {
+            "kernel": name,
+            "dtype": dtype,
+            "schedule": choice.schedule,
+            "fuse_steps": steps,
+            "choice": choice.as_json(),
+        }
+        for name, dtype, steps, choice in CHOSEN
     ]
     for case in cases:
-        case["bundle"] = "-".join(map(str, case.values())) + ".tfb"
+        chosen = [name for name, value in case.get("choice", {}).items() if value is True]
+        words = (case["kernel"], case["dtype"], case["schedule"], case["fuse_steps"], *chosen)
+        case["bundle"] = "-".join(map(str, words)) + ".tfb"
     return cases
 
 
@@ -83,12 +106,15 @@ def compiled(case: dict, target: str):
     if "program" in case:
         path = ROOT / "docs" / "examples" / f"{case['program']}.mlir"
         return twofour.compile(path, target=target)
+    if "choice" in case:
+        options = CompileOptions(target, "auto", case["dtype"], fuse_steps=case["fuse_steps"])
+        choice = Choice.from_json(case["choice"])
+        return compile_gpu(built_in_kernels()[case["kernel"]], options, choice=choice).bundle
     return twofour.compile(
         case["kernel"],
         target=target,
         dtype=case["dtype"],
         schedule=case["schedule"],
-        fuse_steps=case["fuse_steps"],
     )
 
 
