@@ -5,9 +5,7 @@ SparStencil, equation 11, searches all layouts by its model; this says what trus
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
 
 from twofour.bench.predicted.setting import Setting, over
 from twofour.bench.predicted.tiles import reach_of
@@ -86,11 +84,13 @@ def run(setting: Setting) -> Section:
         except Unsuitable:
             continue
         picked = layouts.index(best_stream(layouts, ELEMENT, setting.gpu))
-        code = cache(partial(_code, layouts, setting.gpu.architecture))
-        tried = [
-            _try(layout, code(*_what_code_depends_on(layout)), setting.gpu)
-            for layout in over(layouts, f"exploring {label}", "layouts")
-        ]
+        codes, tried = {}, []
+        for layout in over(layouts, f"exploring {label}", "layouts"):
+            # All that differs between layouts of one stencil, but for the steps of a march.
+            key = layout.warps, layout.rows, layout.ring, layout.stages
+            if key not in codes:
+                codes[key] = _code(layout, setting.gpu.architecture)
+            tried.append(_try(layout, codes[key], setting.gpu))
         rows.append(_row(label, tried, picked))
         samples.append(_samples(kernel, tried))
     title = "Exploration: the model's pick against exhaustive simulation"
@@ -123,17 +123,6 @@ def _samples(kernel: Kernel, tried: list[_Tried]) -> dict:
 def _spelled(layout: StreamLayout) -> str:
     ahead = f"{layout.stages} steps in a ring" if layout.ring else f"{layout.stages} fragments"
     return f"{layout.warps} warps, {layout.rows} rows, {ahead}, {layout.march} steps"
-
-
-def _what_code_depends_on(layout: StreamLayout) -> tuple:
-    """All that differs between layouts of one stencil, but for the steps of a march."""
-    return layout.warps, layout.rows, layout.ring, layout.stages
-
-
-def _code(layouts: Sequence[StreamLayout], chip: str, *what) -> SimulatedKernel:
-    """The kernel of those layouts that `_what_code_depends_on` is `what`."""
-    layout = next(layout for layout in layouts if _what_code_depends_on(layout) == what)
-    return parse(_ptx(layout, chip), name=f"{NAME}.ptx").kernels[NAME]
 
 
 def _try(layout: StreamLayout, code: SimulatedKernel, gpu: GpuModel) -> _Tried:
@@ -201,6 +190,10 @@ def simulate(
         global_load_bytes=counters.global_load_bytes / points,
         global_store_bytes=counters.global_store_bytes / points,
     )
+
+
+def _code(layout: StreamLayout, chip: str) -> SimulatedKernel:
+    return parse(_ptx(layout, chip), name=f"{NAME}.ptx").kernels[NAME]
 
 
 def _ptx(layout: StreamLayout, chip: str) -> str:
