@@ -21,9 +21,9 @@ ITEMSIZES = (2, 4, 8)
 TOO_LARGE = {
     "acoustic_iso2d_o16": (2,),
     "acoustic_iso3d_o16": (2, 4, 8),
-    "an5d_box3d2r": (8,),
+    "an5d_box3d2r": (2, 4, 8),
     "schroedinger_kinetic3d_o12": (2, 4, 8),
-    "yask_3plane_r3": (2, 8),
+    "yask_3plane_r3": (2, 4, 8),
 }
 
 

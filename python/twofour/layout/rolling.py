@@ -122,7 +122,9 @@ class RollingLayout(March):
             more += 3 * max(0, len(self.terms) - 64) // 4
         else:
             # The steps before the main loop keep more on the way.
-            more += 3 * self.depth // 2
+            more += 3 * self.depth // 2 + max(0, self.depth - 8)
+            if self.itemsize < 8:
+                more += max(0, len(self.terms) - 41)
         if not self.ring:
             more += 3 * max(0, len(self.reads) - self.rows_addressed - 2 * self.rows)
         if self.levels > 1:
