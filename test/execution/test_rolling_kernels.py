@@ -81,6 +81,11 @@ def test_kernels(name, dtype):
     check(name, dtype, "sm_90")
 
 
+@pytest.mark.parametrize("name", ["acoustic_iso2d_o16", "log9x9"])
+def test_many_terms_in_registers_do_not_spill(name):
+    assert "cp.async" not in compiled(name, "f32", "sm_80").ptx
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("dtype", cases.DTYPES)
 @pytest.mark.parametrize("name", cases.KERNELS)
