@@ -91,6 +91,11 @@ def test_marches_fit(name, itemsize, ring):
         assert set(map(tuple, layout.meetings)) == needed
 
 
+def test_two_rows_of_many_sums_are_refused():
+    # ptxas spills 136 sums of f32.
+    assert {layout.rows for layout in layouts("acoustic_iso3d_o16", 4, ring=True)} == {1}
+
+
 def test_inputs_that_are_used():
     # Of f32, an output row of four needs six numbers of its own row, four of either neighbour.
     (layout, *_) = layouts("heat2d_ftcs", 4)
