@@ -229,30 +229,32 @@ class AccessOp(Stencil.Operation, name="access", traits=[ext.Pure]):
         apply = enclosing_apply(op)
         temp, rank = op.operands[0].type, apply.rank
         offset = int_tuple(op.offset, "offset")
+        bounds, own_rank, element = temp.box, temp.rank, temp.element_type
         expect(
-            len(offset) == temp.rank, f"expected an offset of rank {temp.rank}, got {list(offset)}"
+            len(offset) == own_rank, f"expected an offset of rank {own_rank}, got {list(offset)}"
         )
         expect(
-            op.results[0].type == temp.element_type,
-            f"expected result type {temp.element_type}, got {op.results[0].type}",
+            op.results[0].type == element,
+            f"expected result type {element}, got {op.results[0].type}",
         )
         if "offset_mapping" in op.attributes:
             axes = op.axes
             expect(
-                len(axes) == temp.rank
+                len(axes) == own_rank
                 and all(a < b for a, b in zip(axes, axes[1:]))  # noqa: B905 - neighbours
                 and all(0 <= a < rank for a in axes),
-                f"expected {temp.rank} strictly increasing axes below {rank} in offset_mapping, "
+                f"expected {own_rank} strictly increasing axes below {rank} in offset_mapping, "
                 f"got {list(axes)}",
             )
         else:
             expect(
-                temp.rank == rank,
-                f"expected a temp of rank {rank} or an offset_mapping, got rank {temp.rank}",
+                own_rank == rank,
+                f"expected a temp of rank {rank} or an offset_mapping, got rank {own_rank}",
             )
-        if apply.domain is not None:
-            needed = apply.domain.project(op.axes).reach([offset])
-            _covers(temp.box, needed, "the temp's bounds")
+        domain = apply.domain
+        if domain is not None:
+            needed = domain.project(op.axes).reach([offset])
+            _covers(bounds, needed, "the temp's bounds")
 
 
 class IndexOp(Stencil.Operation, name="index", traits=[ext.Pure]):

@@ -6,7 +6,7 @@ from typing import Any
 
 from twofour.dialects.stencil.box import MAX_POINTS, Box
 from twofour.mlir import ext, ir
-from twofour.mlir_support import expect, index_array, int_tuple
+from twofour.mlir_support import VerificationFailure, expect, index_array, int_tuple
 
 
 class Stencil(ext.Dialect, name="stencil"):
@@ -72,13 +72,14 @@ class GridType(Stencil.Type):
 
     @property
     def rank(self) -> int:
+        """The number of axes; raises VerificationFailure when malformed."""
         parameter = self.params[0].maybe_downcast()
         if isinstance(parameter, BoundsAttr):
             return parameter.box.rank
-        expect(
-            isinstance(parameter, ir.IntegerAttr) and parameter.value > 0,
-            f"expected #stencil.bounds or a positive rank in the type, got {parameter}",
-        )
+        if not (isinstance(parameter, ir.IntegerAttr) and parameter.value > 0):
+            raise VerificationFailure(
+                f"expected #stencil.bounds or a positive rank in the type, got {parameter}"
+            )
         return parameter.value
 
     @property

@@ -42,10 +42,14 @@ def int_tuple(attribute: ir.Attribute, what: str) -> tuple[int, ...]:
     if isinstance(attribute, ir.DenseI64ArrayAttr):
         return tuple(attribute)
     expect(isinstance(attribute, ir.ArrayAttr), f"expected {what} as integers, got {attribute}")
+    values = []
     for item in attribute:
-        expect(isinstance(item, ir.IntegerAttr), f"expected {what} as integers, got {attribute}")
-        expect(abs(item.value) < 2**63, f"expected {what} of 64 bits, got {item.value}")
-    return tuple(item.value for item in attribute)
+        if not isinstance(item, ir.IntegerAttr):
+            raise VerificationFailure(f"expected {what} as integers, got {attribute}")
+        values.append(item.value)
+    if values and max(map(abs, values)) >= 2**63:
+        raise VerificationFailure(f"expected {what} of 64 bits, got {max(values, key=abs)}")
+    return tuple(values)
 
 
 def int_rows(attribute: ir.Attribute, rank: int, what: str) -> np.ndarray:

@@ -60,7 +60,7 @@ def test_stores_past_caches(monkeypatch, name, dtype):
         stepper = tiled(kernel, dtype, boundary, 2, tile)
         result = stepper.advance(u, 7)
         used = {program._last for program in stepper._plans[shape]._programs.values()}
-        assert used == {stepper._nontemporal} != {None}
+        assert used == {stepper._nontemporal()} != {None}
         monkeypatch.undo()
         cases.assert_same_bits(
             result, tiled(kernel, dtype, boundary, 1, (1, shape)).advance(u, 7), boundary

@@ -50,9 +50,14 @@ def compatible(columns: np.ndarray, itemsize: int) -> np.ndarray:
     unit = max(itemsize, WORD)
     units = columns * itemsize // unit
     banks = units % (BANKS * WORD // unit)
-    free = np.ones((len(columns), len(columns)), bool)
-    for lane in range(columns.shape[1]):
-        for other in range(columns.shape[1]):
-            same_bank = banks[:, lane, None] == banks[None, :, other]
-            free &= ~(same_bank & (units[:, lane, None] != units[None, :, other]))
-    return free
+    # Lanes of two columns that meet in a bank are to be those that meet in a unit.
+    return _meetings(banks) == _meetings(units)
+
+
+def _meetings(places: np.ndarray) -> np.ndarray:
+    """For each two rows, how many pairs of their entries are equal."""
+    found, index = np.unique(places, return_inverse=True)
+    # Single precision has fast products, and holds such counts exactly.
+    counts = np.zeros((len(places), len(found)), np.float32)
+    np.add.at(counts, (np.arange(len(places))[:, None], index.reshape(places.shape)), 1)
+    return counts @ counts.T

@@ -36,11 +36,11 @@ WAKING_POINTS = 1 << 17
 class TiledStepper:
     """Advances arrays by the steps of one kernel; as LinearStepper without fused kernels.
 
-    `terms` is the number of multiply-adds of a point. `nontemporal` is the same kernel with stores
-    past the caches, for arrays that do not fit them. Kernels compute at most `block` points at once
-    along the last axis. `tile` = (steps, extents) are the tiles to
-    use, otherwise a model chooses them. Results have the bits of single steps, whatever the tiles
-    and the number of threads.
+    `terms` is the number of multiply-adds of a point. `nontemporal` gives the same kernel with
+    stores past the caches, for arrays that do not fit them. Kernels compute at most `block` points
+    at once along the last axis. `tile` = (steps, extents) are the tiles to use, otherwise a model
+    chooses them. Results have the bits of single steps, whatever the tiles and the number of
+    threads.
     """
 
     memory: Memory = HOST
@@ -52,7 +52,7 @@ class TiledStepper:
         element: ElementType,
         boundary: Sequence[AxisBoundary],
         terms: int,
-        nontemporal: NativeKernel | None = None,
+        nontemporal: Callable[[], NativeKernel | None] = lambda: None,
         block: int = 1,
         threads: int | None = None,
         interior: tuple[Sequence[int], Sequence[int]] | None = None,
@@ -106,7 +106,7 @@ class TiledStepper:
         else:
             choice = choose_tiles(geometry, itemsize, self._terms, steps, self.threads, machine)
             depth, extents = choice.steps, choice.extents
-        last = self._nontemporal if stores_past_caches(shape, itemsize, machine) else None
+        last = self._nontemporal() if stores_past_caches(shape, itemsize, machine) else None
         depth = min(depth, steps)
         return TileProgram(
             self.single,

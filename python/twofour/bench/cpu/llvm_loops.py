@@ -26,11 +26,11 @@ from twofour.bench.cpu.contest import Sweeper
 from twofour.bench.cpu.pinning import pin_pool
 from twofour.bench.cpu.workload import Workload
 from twofour.mlir import ir
-from twofour.runtime import LinearKernel, NativeKernel, element_type, parse_boundary, tile_code
+from twofour.runtime import LinearKernel, NativeKernel, element_type, parse_boundary
 from twofour.runtime.tile_program import TileProgram
 from twofour.runtime.tiles import Geometry
-from twofour.targets.cpu.jit import CompiledModule, lower_to_llvm, rename_functions
-from twofour.targets.cpu.tile_driver import COPY, DRIVE, add_tile_driver
+from twofour.targets.cpu.jit import CompiledModule
+from twofour.targets.cpu.tile_driver import tile_driver
 
 LLVM, SWEEP = "LLVM", "sweep"
 
@@ -68,14 +68,9 @@ def _compile(workload: Workload):
     reach_hi = tuple(max(column) for column in columns)
     context = ir.Context()
     with context, ir.Location.unknown():
-        module = ir.Module.parse(loops(workload))
-        add_tile_driver(module, rank, workload.itemsize)
-        symbols = rename_functions(module)
-        lower_to_llvm(module)
-        compiled = CompiledModule(module)
-    sweep, drive, copy = (compiled.address(symbols[name]) for name in (SWEEP, DRIVE, COPY))
-    native = NativeKernel(SWEEP, sweep, rank, 1, 1, (compiled, context))
-    return LinearKernel(native, reach_lo, reach_hi), tile_code(drive, copy, compiled)
+        compiled = CompiledModule(ir.Module.parse(loops(workload)))
+    native = NativeKernel(SWEEP, compiled.address(SWEEP), rank, 1, 1, (compiled, context))
+    return LinearKernel(native, reach_lo, reach_hi), tile_driver(rank, workload.itemsize)
 
 
 def loops(workload: Workload) -> str:

@@ -3,6 +3,7 @@
 
 import ctypes
 from collections.abc import Sequence
+from functools import cache, partial
 
 import numpy as np
 
@@ -28,12 +29,11 @@ from twofour.runtime import (
     element_type,
     field_element_type,
     resolve_threads,
-    tile_code,
 )
-from twofour.targets.cpu.jit import CompiledModule, lower_to_llvm, rename_functions
+from twofour.targets.cpu.jit import CompiledModule
 from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
 from twofour.targets.cpu.register_tile import VECTORS
-from twofour.targets.cpu.tile_driver import COPY, DRIVE, add_tile_driver
+from twofour.targets.cpu.tile_driver import tile_driver
 from twofour.targets.cpu.vector_unit import vector_unit
 from twofour.targets.fields import field_spec
 from twofour.targets.plan import CallSequence, NoPlan, read_calls
@@ -67,12 +67,10 @@ class CpuExecutable:
             self._kernel_inputs = kernel_inputs
             if self._calls is None:
                 _check_memory(main)
-            if self._is_tiled:
-                rank = len(compiled.single.reach_lo)
-                add_tile_driver(compiled.module, rank, element_type(compiled.element).itemsize)
-            self._symbols = rename_functions(compiled.module)
-            lower_to_llvm(compiled.module, compiled.filename)
-            self._code = CompiledModule(compiled.module)
+            rare = _split_off(compiled.module, NONTEMPORAL)
+        self._code = CompiledModule(compiled.module, compiled.filename)
+        # Compiled when it is needed: by far not all arrays are larger than the caches.
+        self._rare_code = cache(lambda: CompiledModule(rare, compiled.filename))
 
     @property
     def is_linear(self) -> bool:
@@ -89,10 +87,11 @@ class CpuExecutable:
         """Whether steps run in time tiles: fused kernels bring their own."""
         return self.is_linear and self.compiled.fused is None
 
-    def _kernel(self, name: str, rank: int, outputs: int = 1) -> NativeKernel:
-        inputs = self._kernel_inputs[name]
-        address = self._code.address(self._symbols[name])
-        return NativeKernel(name, address, rank, inputs, outputs, self._code)
+    def _kernel(
+        self, name: str, rank: int, outputs: int = 1, code: CompiledModule | None = None
+    ) -> NativeKernel:
+        code, inputs = code or self._code, self._kernel_inputs[name]
+        return NativeKernel(name, code.address(name), rank, inputs, outputs, code)
 
     def _linear_kernel(self, sweep: LinearSweep | None) -> LinearKernel | None:
         if sweep is None:
@@ -107,7 +106,9 @@ class CpuExecutable:
     def _nontemporal_kernel(self, sweep: LinearSweep) -> NativeKernel | None:
         """The kernel beside a sweep's that stores past the caches."""
         name = sweep.kernel + NONTEMPORAL
-        return self._kernel(name, len(sweep.reach_lo)) if name in self._kernel_inputs else None
+        if name not in self._kernel_inputs:
+            return None
+        return self._kernel(name, len(sweep.reach_lo), code=self._rare_code())
 
     def linear_stepper(
         self,
@@ -122,15 +123,14 @@ class CpuExecutable:
         None; a model chooses it where there is none.
         """
         if self._is_tiled:
-            drive, copy = (self._code.address(self._symbols[name]) for name in (DRIVE, COPY))
             element = element_type(self.compiled.element)
             return TiledStepper(
                 self._linear_kernel(self.compiled.single),
-                tile_code(drive, copy, self._code),
+                tile_driver(len(self.compiled.single.reach_lo), element.itemsize),
                 element,
                 boundary,
                 len(self.compiled.single.offsets),
-                nontemporal=self._nontemporal_kernel(self.compiled.single),
+                nontemporal=cache(partial(self._nontemporal_kernel, self.compiled.single)),
                 block=max(VECTORS) * vector_unit("host").bytes // element.itemsize,
                 threads=threads,
                 interior=interior,
@@ -180,7 +180,7 @@ class CpuExecutable:
                 supported = ", ".join(_SCALAR_TYPES)
                 raise TwofourError(f"expected scalars of {supported}, got {argument.element}")
             scalars.append(kind)
-        address = self._code.address(self._symbols[program.name])
+        address = self._code.address(program.name)
         return NativeFunction(program.name, address, scalars, program.results, self._code)
 
 
@@ -193,6 +193,17 @@ def _calls(function, kernel_inputs: dict[str, int]) -> CallSequence | None:
     if any(isinstance(step, Loop) or step.scalars for step in sequence.steps):
         return None
     return sequence
+
+
+def _split_off(module: ir.Module, suffix: str) -> ir.Module:
+    """Move functions whose names end so, and that no other calls, to a new module."""
+    moved = ir.Module.create()
+    with ir.InsertionPoint(moved.body):
+        for function in nested_ops(module, "func.func"):
+            if function.attributes["sym_name"].value.endswith(suffix):
+                function.operation.clone()
+                function.operation.erase()
+    return moved
 
 
 def _kernel_inputs(module: ir.Module) -> dict[str, int]:

@@ -53,7 +53,7 @@ def _check_lowered(module: ir.Module) -> None:
 _NOT_LLVM = re.compile(r'"(?!llvm\.|builtin\.module)[a-z_]\w*\.[\w.]+"\(')
 
 
-def rename_functions(module: ir.Module) -> dict[str, str]:
+def _rename_functions(module: ir.Module) -> dict[str, str]:
     """Give the functions of a module names that no library has; returns the new name of each."""
     functions = nested_ops(module, "func.func")
     old = [function.attributes["sym_name"].value for function in functions]
@@ -67,17 +67,20 @@ def rename_functions(module: ir.Module) -> dict[str, str]:
 
 
 class CompiledModule:
-    """Machine code of a module in the LLVM dialect; it lives as long as this object."""
+    """Machine code of a module of functions, which it lowers; it lives as long as this object."""
 
-    def __init__(self, module: ir.Module, optimize: int = 3):
+    def __init__(self, module: ir.Module, filename: str = "-"):
+        with module.context, ir.Location.unknown():
+            self._symbols = _rename_functions(module)
+            lower_to_llvm(module, filename)
         names = _add_address_functions(module)
         _add_bf16_rounding(module)
-        self._engine = execution_engine.ExecutionEngine(module, opt_level=optimize)
+        self._engine = execution_engine.ExecutionEngine(module, opt_level=3)
         self._addresses = {name: self._look_up(name) for name in names}
 
     def address(self, name: str) -> int:
         """The address of the C interface of a function; raises KeyError when there is none."""
-        return self._addresses[name]
+        return self._addresses[self._symbols[name]]
 
     def _look_up(self, name: str) -> int:
         # The engine only hands out wrappers that take packed arguments: here, where to put the

@@ -11,7 +11,11 @@ Both are written in LLVM's dialect: they work on addresses, and views of `copy_c
 backwards, which memrefs may not.
 """
 
+from functools import cache
+
 from twofour.mlir import ir
+from twofour.runtime import TileCode, tile_code
+from twofour.targets.cpu.jit import CompiledModule
 
 DRIVE, COPY = "drive_tiles", "copy_cells"
 
@@ -19,14 +23,16 @@ DRIVE, COPY = "drive_tiles", "copy_cells"
 SPINS = 4096
 
 
-def add_tile_driver(module: ir.Module, rank: int, itemsize: int) -> None:
-    """Add `drive_tiles`, and `copy_cells` for views of this rank and bytes an element."""
-    with module.context, ir.Location.unknown():
-        for text in (_DRIVE, _copy(rank, itemsize)):
-            source = ir.Module.parse(text)
-            with ir.InsertionPoint(module.body):
-                for op in source.body.operations:
-                    op.operation.clone()
+@cache
+def tile_driver(rank: int, itemsize: int) -> TileCode:
+    """`drive_tiles`, and `copy_cells` for views of this rank and bytes an element.
+
+    Compiled once a process: that takes as long as a kernel does.
+    """
+    context = ir.Context()
+    with context, ir.Location.unknown():
+        code = CompiledModule(ir.Module.parse(_DRIVE + _copy(rank, itemsize)))
+    return tile_code(code.address(DRIVE), code.address(COPY), (code, context))
 
 
 def _descriptor(side: str) -> str:
