@@ -2,7 +2,8 @@
 """How far a computed stencil may be from the exact one: the error bound of each element type.
 
 A sweep computes out = sum_i w_i u_i over n terms in the accumulation type, by fused multiply-adds
-from weights rounded to that type, and rounds the sum once to the storage type. With
+from weights rounded to that type, and rounds the sum once to the storage type. Points of the same
+weight may be added before they are multiplied: no input takes part in more roundings for that. With
 g = gamma_{n+1}, gamma_k = k e / (1 - k e), and A = sum_i |w_i| |u_i| at the same point,
 
     |computed - exact| <= g A + s (|exact| + g A) + t                                         (1)

@@ -45,6 +45,7 @@ def stencil(
     threads: int | None = None,
     fuse_steps: int | Literal["auto"] = 1,
     tuned: str | os.PathLike | None = None,
+    reassociate: bool = True,
 ) -> "Stencil":
     """A linear stencil: out[x] = sum of weights[offset] * in[x + offset], slowest axis first.
 
@@ -55,12 +56,20 @@ def stencil(
     sm_90, or a simulated one (sim:sm_90); a GPU is first needed when the stencil is called.
     `fuse_steps` > 1 advances that many steps in one sweep where it can; with auto, on a GPU, as
     many as are predicted to be fastest. `tuned` is a file of choices that `twofour tune` stored for
-    GPUs. Raises TwofourError for offsets of mixed rank, weights that are not finite, and options
-    that are not known.
+    GPUs. With `reassociate` the CPU adds inputs of a row that have the same weight before it
+    multiplies them; without, term by term, as GPUs do. Raises TwofourError for offsets of mixed
+    rank, weights that are not finite, and options that are not known.
     """
     kernel = _kernel_from_weights(weights)
     parsed = parse_boundary(boundary, kernel.rank)
-    options = CompileOptions(target, schedule, dtype, fuse_steps, tuned=_file_name(tuned))
+    options = CompileOptions(
+        target,
+        schedule,
+        dtype,
+        fuse_steps,
+        tuned=_file_name(tuned),
+        reassociate=reassociate,
+    )
     try:
         return Stencil(kernel, options, parsed, threads)
     except TwofourError as error:
@@ -79,16 +88,19 @@ def compile(
     fuse_steps: int | Literal["auto"] = 1,
     function: str | None = None,
     tuned: str | os.PathLike | None = None,
+    reassociate: bool = True,
 ) -> "Stencil | FieldProgram":
     """Compile a program from a file or a built-in kernel by its name.
 
     A kernel gives a `Stencil`, a file a `FieldProgram` over arrays of the extents of its fields.
-    `dtype` changes the program's element type (kernels: f32 unless given); `target`, `fuse_steps`
-    and `tuned` are as for `stencil`. Raises TwofourError for anything wrong with the source or the
-    options.
+    `dtype` changes the program's element type (kernels: f32 unless given); `target`, `fuse_steps`,
+    `tuned` and `reassociate` are as for `stencil`. Raises TwofourError for anything wrong with the
+    source or the options.
     """
     found = find_source(source)
-    options = CompileOptions(target, schedule, dtype, fuse_steps, function, _file_name(tuned))
+    options = CompileOptions(
+        target, schedule, dtype, fuse_steps, function, _file_name(tuned), reassociate
+    )
     if isinstance(found, Kernel):
         parsed = parse_boundary(boundary, found.rank)
         return Stencil(found, options, parsed, threads)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from twofour.analysis import (
     Analysis,
+    LinearSweep,
     Source,
     SparseLayout,
     analyse,
@@ -35,6 +36,7 @@ from twofour.mlir import ir
 from twofour.options import CompileOptions
 from twofour.passes import ModulePass
 from twofour.program import select_function
+from twofour.targets.cpu.direct_kernel import DirectKernel, Terms
 from twofour.targets.cpu.elements import ElementCode
 from twofour.targets.cpu.vector_unit import vector_unit
 
@@ -60,6 +62,15 @@ class CompiledCpu(Analysis):
         """Direct, sparse or outer, and loops where an apply is left on the general path."""
         return "loops" if self.left else chosen_schedule(self.options)
 
+    def direct_kernel(self, sweep: LinearSweep) -> DirectKernel:
+        """What schedule direct computes in a sweep."""
+        terms = Terms(sweep.offsets, sweep.weights)
+        return DirectKernel(sweep.kernel, [terms], reassociate=_reassociates(self.options))
+
+
+def _reassociates(options: CompileOptions) -> bool:
+    return options.reassociate and chosen_schedule(options) == "direct"
+
 
 def outer_passes(module: ir.Module) -> list[ModulePass]:
     """Passes from weighted sums to outer products in tiles that fit this machine's registers."""
@@ -79,7 +90,7 @@ def outer_passes(module: ir.Module) -> list[ModulePass]:
     ]
 
 
-def lowering_passes(module: ir.Module, is_step: bool = False) -> list[ModulePass]:
+def lowering_passes(module: ir.Module, is_step: bool, reassociate: bool) -> list[ModulePass]:
     """Passes from the linear forms that a module holds to functions over memrefs.
 
     A program that `is_step` gets kernels for arrays larger than the caches, too.
@@ -87,7 +98,9 @@ def lowering_passes(module: ir.Module, is_step: bool = False) -> list[ModulePass
     passes: list[ModulePass] = []
     if nested_ops(module, SparsePatchMatmulOp.OPERATION_NAME):
         passes.append(ConvertNmToVectorPass())
-    direct = ConvertStencilToVectorPass(machine="host", nontemporal=is_step)
+    direct = ConvertStencilToVectorPass(
+        machine="host", reassociate=reassociate, nontemporal=is_step
+    )
     return [*passes, direct, ConvertStencilToLoopsPass(), BufferizePass()]
 
 
@@ -129,7 +142,7 @@ def compile_module(
             found.passes += passes
         if report_layouts and not layouts:
             layouts = lay_out(ir.Module.parse(str(module)), filename)
-        lowering = lowering_passes(module, found.is_step)
+        lowering = lowering_passes(module, found.is_step, _reassociates(options))
         run_passes(module, lowering, filename)
     found.passes += lowering
     return CompiledCpu(**vars(found), layouts=layouts, time_tile=tile)

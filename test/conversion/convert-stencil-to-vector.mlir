@@ -1,6 +1,7 @@
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='tile=4,1' | filecheck %s
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='tile=1,1 nontemporal=true' | filecheck %s --check-prefix=PAST
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=avx2 tile=2,2' | filecheck %s --check-prefix=WIDE
+// RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=avx2 tile=2,1 reassociate=true' | filecheck %s --check-prefix=SUMS
 
 !temp = !stencil.temp<#stencil.bounds<[-2], [66]>, f64>
 !inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
@@ -141,6 +142,39 @@ func.func @shared(%s: !temp, %t: !temp) -> (!inner, !inner) {
   %a = "stencil.weighted_sum"(%s) {offsets = [[1]], weights = array<f64: 2.0>} : (!temp) -> !inner
   %b = "stencil.weighted_sum"(%t, %a) {offsets = [[-1]], weights = array<f64: 3.0>} : (!temp, !inner) -> !inner
   return %a, %b : !inner, !inner
+}
+
+// -----
+
+!temp = !stencil.temp<#stencil.bounds<[-1, -1], [9, 65]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0, 0], [8, 64]>, f64>
+
+// Outer points of a row have one weight but for its sign: their difference is multiplied, in two
+// rows of output by one vector. Four rows of input have one addition each, and are read thrice.
+
+// SUMS-LABEL: func.func @pairs(
+// SUMS: func.func @pairs_kernel0(
+// SUMS-DAG: %[[CENTRE:.*]] = arith.constant dense<5.000000e+00> : vector<4xf64>
+// SUMS-DAG: %[[OUTER:.*]] = arith.constant dense<3.000000e+00> : vector<4xf64>
+// SUMS-DAG: %[[INNER:.*]] = arith.constant dense<4.000000e+00> : vector<4xf64>
+// SUMS: scf.for
+// SUMS: scf.for
+// SUMS: %[[A:.*]] = vector.load
+// SUMS: %[[C:.*]] = vector.load
+// SUMS-NEXT: %[[AC:.*]] = arith.subf %[[A]], %[[C]]
+// SUMS-NEXT: arith.mulf %[[OUTER]], %[[AC]]
+// SUMS: vector.load
+// SUMS: arith.subf
+// SUMS-NEXT: math.fma %[[INNER]]
+// SUMS-NEXT: arith.mulf %[[OUTER]]
+// SUMS: vector.load
+// SUMS-NEXT: math.fma %[[CENTRE]]
+// SUMS-COUNT-2: arith.subf
+// SUMS-NOT: arith.subf
+// SUMS: vector.store
+func.func @pairs(%t: !temp) -> !inner {
+  %r = "stencil.weighted_sum"(%t) {offsets = [[-1, -1], [-1, 1], [0, -1], [0, 0], [0, 1], [1, -1], [1, 1]], weights = array<f64: 3.0, -3.0, 4.0, 5.0, -4.0, 3.0, -3.0>} : (!temp) -> !inner
+  return %r : !inner
 }
 
 // -----

@@ -16,6 +16,9 @@ from twofour.runtime import parse_boundary
 KERNELS = built_in_kernels()
 DTYPES = ("f64", "f32", "f16", "bf16")
 SCHEDULES = ("direct", "sparse")
+# Schedule direct without reassociation: the bits of sparse, and of plain threads on GPUs.
+TERM_BY_TERM = "term by term"
+SAME_BITS = (TERM_BY_TERM, "sparse")
 EXTENTS = (1, 2, 7, 31, 64, 65, 257)
 STEPS = (1, 2, 10)
 TOLERANCE = {"f64": 1e-12, "f32": 1e-5}
@@ -82,9 +85,10 @@ def compiled(kernel: Kernel, dtype: str, schedule: str, fuse_steps: int = 1):
     from twofour.options import CompileOptions
     from twofour.targets.cpu.executable import CpuExecutable
 
-    return CpuExecutable(
-        compile_cpu(kernel, CompileOptions("cpu", schedule, dtype, fuse_steps=fuse_steps))
-    )
+    options = {"dtype": dtype, "fuse_steps": fuse_steps, "schedule": schedule}
+    if schedule == TERM_BY_TERM:
+        options |= {"schedule": "direct", "reassociate": False}
+    return CpuExecutable(compile_cpu(kernel, CompileOptions(**options)))
 
 
 def stepper(kernel, dtype, schedule, boundary, threads=1, fuse_steps=1):

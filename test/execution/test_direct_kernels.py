@@ -71,7 +71,7 @@ def test_every_extent_and_alignment(monkeypatch, name, dtype, tile):
 
 
 @pytest.mark.parametrize("dtype", ["f64", "f32"])
-@pytest.mark.parametrize("name", ["laplacian1d_o8", "wrf_advection5_2d"])
+@pytest.mark.parametrize("name", ["laplacian1d_o8", "wrf_advection5_2d", "sobel5x5_x"])
 def test_every_tile_adds_in_the_same_order(monkeypatch, name, dtype):
     # Rows of inputs so wide that several vectors of a block read the same inputs, of f64 at least.
     kernel = cases.KERNELS[name]

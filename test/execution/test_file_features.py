@@ -242,14 +242,15 @@ func.func @combine(%a : !field, %b : !field, %c : !field) {
 """
     element = element_type(dtype)
     fields = [to_storage(random_field(1002, seed), element) for seed in (1, 2)]
-    direct, sparse = (
-        compiled_for_cpu(text, dtype=dtype, schedule=schedule)(*fields)
-        for schedule in ("direct", "sparse")
+    direct, plain, sparse = (
+        compiled_for_cpu(text, dtype=dtype, **options)(*fields)
+        for options in ({}, {"reassociate": False}, {"schedule": "sparse"})
     )
-    np.testing.assert_array_equal(direct, sparse)
+    np.testing.assert_array_equal(plain, sparse)
     x, y = (from_storage(field, element) for field in fields)
     weight = float(np.float32(0.3)) if dtype != "f64" else 0.3
     exact = weight * (x[1:-1] + y[2:] - y[:-2])
     absolute = weight * (abs(x[1:-1]) + abs(y[2:]) + abs(y[:-2]))
-    error = abs(from_storage(direct, element)[1:-1] - exact)
-    assert (error <= sweep_error(dtype, 3, exact, absolute)).all()
+    for result in (direct, sparse):
+        error = abs(from_storage(result, element)[1:-1] - exact)
+        assert (error <= sweep_error(dtype, 3, exact, absolute)).all()

@@ -27,6 +27,22 @@ def test_weights_and_names(dtype, schedule):
         assert step.schedule == ("direct" if schedule == "auto" else schedule)
 
 
+@pytest.mark.parametrize("name", ["shapiro_filter2d_n2", "kumar_isotropic27"])
+def test_without_reassociation_terms_are_added_one_by_one(name):
+    kernel = cases.KERNELS[name]
+    u = cases.stored(cases.random_values(1, (23, 19, 24)[-kernel.rank :], "f32"), "f32")
+    options = {"dtype": "f32", "boundary": "periodic"}
+    sparse = twofour.compile(name, schedule="sparse", **options)(u, steps=2)
+    one_by_one = twofour.compile(name, reassociate=False, **options)(u, steps=2)
+    cases.assert_same_bits(one_by_one, sparse)
+    together = twofour.compile(name, **options)(u, steps=2)
+    assert together.tobytes() != sparse.tobytes()
+    weights = dict(zip(kernel.offsets, kernel.weights, strict=True))
+    for reassociate, expected in ((True, together), (False, sparse)):
+        step = twofour.stencil(weights, reassociate=reassociate, **options)
+        cases.assert_same_bits(step(u, steps=2), expected)
+
+
 def test_any_layout_of_the_input():
     u = cases.random_values(1, (31, 40), "f64")
     step = twofour.compile(NAME, dtype="f64", boundary="reflect")

@@ -72,7 +72,7 @@ def check(name, dtype, chip):
     for shape in SHAPES[kernel.rank]:
         u = cases.stored(cases.random_values(1, shape, dtype), dtype)
         got = from_bundle(bundle, f"sim:{chip}")(u, 1, boundary=boundary)
-        expected = cases.stepper(kernel, dtype, "direct", boundary).advance(u, 1)
+        expected = cases.stepper(kernel, dtype, cases.TERM_BY_TERM, boundary).advance(u, 1)
         cases.assert_same_bits(got, expected)
 
 
@@ -98,7 +98,7 @@ def test_every_boundary(boundary):
     name, u = "wrf_advection5_2d", cases.random_values(2, (17, 70), "f32")
     step = from_bundle(compiled(name, "f32"), "sim:sm_90")
     got = step(cases.stored(u, "f32"), 3, boundary=boundary)
-    stepper = cases.stepper(cases.KERNELS[name], "f32", "direct", boundary)
+    stepper = cases.stepper(cases.KERNELS[name], "f32", cases.TERM_BY_TERM, boundary)
     cases.assert_same_bits(got, stepper.advance(cases.stored(u, "f32"), 3))
 
 
@@ -109,7 +109,7 @@ def test_levels_give_the_bits_of_single_steps(name, dtype, steps, shape, boundar
     boundary = (boundary,) * kernel.rank
     got = from_bundle(bundle, "sim:sm_90")(u, steps + 1, boundary=boundary)
     # Rims are advanced by plain threads, in the same order.
-    stepper = cases.stepper(kernel, dtype, "direct", boundary)
+    stepper = cases.stepper(kernel, dtype, cases.TERM_BY_TERM, boundary)
     cases.assert_same_bits(got, stepper.advance(u, steps + 1))
 
 

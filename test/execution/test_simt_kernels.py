@@ -55,7 +55,7 @@ def check_kernel(name: str, dtype: str, chip: str, shape) -> None:
     got, _ = program.sweep(entry, [padded], [], shape, u.dtype)
     bound = cases.error_bounds(states, sums, dtype, kernel, boundary)[1]
     assert cases.within(got, states[1], bound)
-    expected = cases.stepper(kernel, dtype, "direct", boundary).advance(u, 1)
+    expected = cases.stepper(kernel, dtype, cases.TERM_BY_TERM, boundary).advance(u, 1)
     cases.assert_same_bits(got, expected)
 
 

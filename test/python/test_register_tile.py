@@ -6,7 +6,8 @@ import itertools
 import pytest
 
 from twofour.kernels import built_in_kernels
-from twofour.targets.cpu.register_tile import MAX_MULTIPLY_ADDS, choose_tile
+from twofour.targets.cpu.direct_kernel import DirectKernel, Terms
+from twofour.targets.cpu.register_tile import MAX_MULTIPLY_ADDS
 from twofour.targets.cpu.vector_unit import vector_unit
 
 MACHINES = ("avx512", "avx2", "sse", "neon")
@@ -18,8 +19,13 @@ def box(radius: int, rank: int = 2):
     return points, [1.0 + n for n in range(len(points))]
 
 
-def tile_of(terms, machine):
-    tile = choose_tile([terms], vector_unit(machine))
+def choose_tile(inputs, unit, past_caches=False, reassociate=False):
+    kernel = DirectKernel("k", [Terms(*terms) for terms in inputs], reassociate=reassociate)
+    return kernel.tile(unit, past_caches)
+
+
+def tile_of(terms, machine, **options):
+    tile = choose_tile([terms], vector_unit(machine), **options)
     return tile.rows, tile.vectors
 
 
@@ -27,10 +33,14 @@ def tile_of(terms, machine):
 @pytest.mark.parametrize("name", built_in_kernels())
 def test_tiles_fit(name, machine):
     kernel, unit = built_in_kernels()[name], vector_unit(machine)
-    rows, vectors = tile_of((kernel.offsets, kernel.weights), machine)
-    assert rows * vectors + vectors < unit.registers
-    assert rows * vectors * len(kernel.weights) <= max(MAX_MULTIPLY_ADDS, len(kernel.weights))
-    assert kernel.rank > 1 or rows == 1
+    for reassociate in (False, True):
+        terms = kernel.offsets, kernel.weights
+        rows, vectors = tile_of(terms, machine, reassociate=reassociate)
+        assert rows * vectors + vectors < unit.registers
+        assert kernel.rank > 1 or rows == 1
+        if not reassociate:
+            most = max(MAX_MULTIPLY_ADDS, len(kernel.weights))
+            assert rows * vectors * len(kernel.weights) <= most
 
 
 def star(radius: int, rank: int):
@@ -88,3 +98,21 @@ def test_inputs_count_together():
     many = choose_tile([box(1)] * 20, vector_unit("avx2"))
     assert many.rows * many.vectors * 180 <= MAX_MULTIPLY_ADDS
     assert (one.rows, one.vectors) != (many.rows, many.vectors)
+
+
+@pytest.mark.parametrize("machine", ["avx2", "avx512"])
+@pytest.mark.parametrize("name", ["gauss7x7_binomial", "paper_box3d27p", "fem_q1_stiffness3d"])
+def test_sums_that_rows_share_make_tiles_higher(name, machine):
+    """Two rows of a box of radius 1 share a sum of the second one; four rows share three."""
+    kernel = built_in_kernels()[name]
+    terms = kernel.offsets, kernel.weights
+    assert tile_of(terms, machine, reassociate=True)[0] == 4
+    together = DirectKernel("k", [Terms(*terms)], reassociate=True).work(vector_unit(machine))
+    alone = DirectKernel("k", [Terms(*terms)]).work(vector_unit(machine))
+    assert alone == len(kernel.weights) and together < 0.7 * alone
+
+
+def test_rows_that_share_sums_alone_are_summed_up_together():
+    """Corners: two rows of output read four rows of input, as many as one by one."""
+    corners = [(-1, -1), (-1, 1), (1, -1), (1, 1)], [0.25] * 4
+    assert tile_of(corners, "avx2")[0] == 1 < tile_of(corners, "avx2", reassociate=True)[0]

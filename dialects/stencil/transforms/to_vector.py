@@ -13,7 +13,11 @@ becomes a call of a function that is appended to the module,
         %s = math.fma %w1, %c, %b : vector<8xf64>
         vector.store %s, %out[%i] ...
 
-Chains of weighted sums over several temps become one kernel with several inputs.
+Chains of weighted sums over several temps become one kernel with several inputs. With
+`reassociate` inputs of a row that have the same weight, up to its sign, are added first:
+
+        %s = arith.addf %a, %c : vector<8xf64>
+        %t = arith.mulf %w, %s : vector<8xf64>
 """
 
 from dataclasses import dataclass, replace
@@ -37,7 +41,9 @@ MOST_TERMS = 16
 
 def _convert(op, options: "ConvertStencilToVectorPass") -> None:
     chain = chain_ending_at(op)
-    kernel = DirectKernel(kernel_name(op), chain.terms, chain.constant, chain.has_addend)
+    kernel = DirectKernel(
+        kernel_name(op), chain.terms, chain.constant, chain.has_addend, options.reassociate
+    )
     with module_end(op), op.location:
         unit = vector_unit(options.machine)
         tile = options.tile and RegisterTile(*options.tile)
@@ -62,13 +68,15 @@ class ConvertStencilToVectorPass(ModulePass):
 
     `machine` names the vector registers to use: avx512, avx2, sse, neon, or those of the host.
     `tile` = rows, vectors is the block of outputs that is summed up in registers; a model of the
-    processor chooses it otherwise. With `nontemporal`, kernels of f32 and f64 of at most 16 terms
+    processor chooses it otherwise. With `reassociate` inputs of a row that have the same weight are
+    added before they are multiplied. With `nontemporal`, kernels of f32 and f64 of at most 16 terms
     get another one beside them, NAME_nontemporal, that stores past the caches.
     """
 
     name: ClassVar[str] = "convert-stencil-to-vector"
     machine: Machine = "avx512"
     tile: tuple[int, ...] | None = None
+    reassociate: bool = False
     nontemporal: bool = False
 
     def __post_init__(self):

@@ -80,6 +80,12 @@ def _add_program(parser: argparse.ArgumentParser, *, is_optional: bool = False) 
     )
     parser.add_argument("--function", metavar="NAME", help="the function of a file with several")
     parser.add_argument(
+        "--no-reassociate",
+        dest="reassociate",
+        action="store_false",
+        help="CPU: add term by term, also where inputs of a row have the same weight",
+    )
+    parser.add_argument(
         "--tuned",
         metavar="FILE.json",
         help="measured choices for GPUs (default: the file that TWOFOUR_TUNED names)",

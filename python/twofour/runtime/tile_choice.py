@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How deep and how large time tiles are: a model of compute, memory and redundant points.
 
-A point and step costs `terms` multiply-adds, and what neighbouring tiles compute as well comes on
+A point and step costs `work` multiply-adds, and what neighbouring tiles compute as well comes on
 top. The source is read and the target written once in T steps, at the rate of the memory that the
 arrays fit. Scratch arrays are to stay in the second-level cache of a core.
 """
@@ -84,20 +84,20 @@ def stores_past_caches(shape: Sequence[int], itemsize: int, machine: Caches) -> 
 
 
 def choose_tiles(
-    geometry: Geometry, itemsize: int, terms: int, steps: int, threads: int, machine: Caches
+    geometry: Geometry, itemsize: int, work: float, steps: int, threads: int, machine: Caches
 ) -> TileChoice:
     """The tiles of a run of `steps` steps that are expected to be fastest."""
     found = [
         choice
         for depth in DEPTHS
         if depth <= steps
-        for choice in _of_depth(geometry, itemsize, terms, depth, threads, machine)
+        for choice in _of_depth(geometry, itemsize, work, depth, threads, machine)
     ]
     return min(found, key=lambda choice: (choice.cycles, choice.steps))
 
 
 def _of_depth(
-    geometry: Geometry, itemsize: int, terms: int, depth: int, threads: int, machine: Caches
+    geometry: Geometry, itemsize: int, work: float, depth: int, threads: int, machine: Caches
 ) -> Iterator[TileChoice]:
     interior = geometry.interior.shape
     points = math.prod(interior)
@@ -115,7 +115,7 @@ def _of_depth(
         )
         working = min(threads, tiles)
         balance = -(-tiles // working) * working / tiles * threads / working
-        compute = terms * itemsize / MULTIPLY_ADDS
+        compute = work * itemsize / MULTIPLY_ADDS
         footprint = 2 * points * itemsize
         rate = NEAR if footprint <= SHARE * machine.second * threads else SHARED_CACHE
         if footprint > SHARE * machine.last:

@@ -36,7 +36,7 @@ WAKING_POINTS = 1 << 17
 class TiledStepper:
     """Advances arrays by the steps of one kernel; as LinearStepper without fused kernels.
 
-    `terms` is the number of multiply-adds of a point. `nontemporal` gives the same kernel with
+    `work` is the number of multiply-adds of a point. `nontemporal` gives the same kernel with
     stores past the caches, for arrays that do not fit them. Kernels compute at most `block` points
     at once along the last axis. `tile` = (steps, extents) are the tiles to use, otherwise a model
     chooses them. Results have the bits of single steps, whatever the tiles and the number of
@@ -51,7 +51,7 @@ class TiledStepper:
         code: TileCode,
         element: ElementType,
         boundary: Sequence[AxisBoundary],
-        terms: int,
+        work: float,
         nontemporal: Callable[[], NativeKernel | None] = lambda: None,
         block: int = 1,
         threads: int | None = None,
@@ -64,7 +64,7 @@ class TiledStepper:
         self.threads = resolve_threads(threads)
         self.interior = interior and Box(*map(tuple, interior))
         self.rank = len(single.reach_lo)
-        self._code, self._terms, self._tile = code, terms, tile
+        self._code, self._work, self._tile = code, work, tile
         self._nontemporal, self._block = nontemporal, block
         self.pool = BufferPool()
         self._plans: dict[tuple[int, ...], _Plan | None] = {}
@@ -104,7 +104,7 @@ class TiledStepper:
         if self._tile is not None:
             depth, extents = self._tile
         else:
-            choice = choose_tiles(geometry, itemsize, self._terms, steps, self.threads, machine)
+            choice = choose_tiles(geometry, itemsize, self._work, steps, self.threads, machine)
             depth, extents = choice.steps, choice.extents
         last = self._nontemporal() if stores_past_caches(shape, itemsize, machine) else None
         depth = min(depth, steps)

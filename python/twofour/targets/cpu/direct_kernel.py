@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """CPU kernels for weighted sums: blocks of rows times vectors along the innermost axis.
 
-A block of rows is a patch operator whose tile has one point on the innermost axis: every input
-vector of the block is loaded once and feeds all rows that use it. This is the outer product of a
-column of weights and an input vector, without the products that are zero. The terms of an output
-are added from the lowest offset to the highest by fused multiply-adds, whatever the block, so that
-vectors, remainders and the sparse route give the same bits.
+Every input vector of a block of rows is loaded once and feeds all rows that use it. This is the
+outer product of a column of weights and an input vector, without the products that are zero. The
+terms of an output (see row_sums) are added from the lowest offset to the highest by fused
+multiply-adds, whatever the block, so that vectors and remainders give the same bits; so does the
+sparse route where terms are single points.
 """
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from twofour.layout.crush import crush
 from twofour.mlir import arith, func, ir, math, memref, scf, vector
 from twofour.targets.cpu.elements import ElementCode
 from twofour.targets.cpu.kernel_abi import (
@@ -24,10 +21,9 @@ from twofour.targets.cpu.kernel_abi import (
     strided_loop,
     view_type,
 )
-from twofour.targets.cpu.register_tile import RegisterTile, choose_tile
+from twofour.targets.cpu.register_tile import RegisterTile, arithmetic, choose_tile
+from twofour.targets.cpu.row_sums import Offset, Rows, Signed, Step, sum_rows, terms_of
 from twofour.targets.cpu.vector_unit import VectorUnit
-
-Offset = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -43,57 +39,35 @@ class Terms:
 
 
 @dataclass(frozen=True)
-class Step:
-    """Something to add: the input point, as an offset from the first output, times weights by row.
-
-    One vector from that point on feeds them all.
-    """
-
-    point: Offset
-    weights: Sequence[tuple[int, float]]
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Rows that are summed up together: where they lie, and the steps for every input, in order."""
-
-    outputs: Sequence[Offset]
-    inputs: Sequence[Sequence[Step]]
-
-
-@dataclass(frozen=True)
 class DirectKernel:
     """What a kernel computes: constant + addend + the terms of each input, in this order.
 
-    With `has_addend` the last input is the addend, read at the output point.
+    With `has_addend` the last input is the addend, read at the output point. With `reassociate`
+    points of a row that have the same weight are added first.
     """
 
     name: str
     inputs: Sequence[Terms]
     constant: float = 0.0
     has_addend: bool = False
+    reassociate: bool = False
 
     @property
     def rank(self) -> int:
         return len(self.inputs[0].offsets[0])
 
     def rows(self, count: int) -> Rows:
-        """So many rows, along the last axis but one."""
-        tile = tuple(count if axis == self.rank - 2 else 1 for axis in range(self.rank))
-        operators = [crush(t.offsets, t.weights, tile) for t in self.inputs]
-        steps = [
-            [
-                Step(tuple(point), [(row, float(column[row])) for row in np.flatnonzero(column)])
-                for point, column in zip(op.input_offsets.tolist(), op.matrix.T, strict=True)
-            ]
-            for op in operators
-        ]
-        return Rows([tuple(row) for row in operators[0].output_offsets.tolist()], steps)
+        """So many rows, along the last axis but one; where there is none, one."""
+        terms = [terms_of(t.offsets, t.weights, self.reassociate) for t in self.inputs]
+        return sum_rows(terms, self.rank, count if self.rank > 1 else 1)
+
+    def work(self, unit: VectorUnit) -> float:
+        """Multiply-adds that take as long as the arithmetic of an output in its fastest block."""
+        return arithmetic(self.rows(self.tile(unit).rows))
 
     def tile(self, unit: VectorUnit, past_caches: bool = False) -> RegisterTile:
         """The block that is fastest on a vector unit."""
-        inputs = [(terms.offsets, terms.weights) for terms in self.inputs]
-        return choose_tile(inputs, unit, past_caches)
+        return choose_tile(self.rows, self.rank, unit, past_caches)
 
 
 def build_direct_kernel(
@@ -109,7 +83,7 @@ def build_direct_kernel(
     `tile` is the block of outputs, the one for the vector unit where it is None. With `nontemporal`
     whole vectors are stored past the caches: the distance of rows of the output must then be a
     multiple of a vector's bytes, and the element one of f32 and f64. `rows_of(n)` says what is
-    added to n rows in which order, for every output in the same one; ascending offsets otherwise.
+    added to n rows in which order, for every output in the same one; the kernel's own otherwise.
     """
     inputs = len(kernel.inputs) + kernel.has_addend
     views = [view_type(kernel.rank, element)] * (inputs + 1)
@@ -134,13 +108,13 @@ class _Width:
 
 @dataclass(frozen=True)
 class _Products:
-    """Vectors to read, each from a point on of one of a block's vectors, and what to do with them.
+    """Sums of vectors, each from points on of one of a block's vectors, and what to do with them.
 
-    `added` are products: of which of the vectors read, in which row and vector of the block they
-    are added, and the weight.
+    `added` are products: of which of the sums, in which row and vector of the block they are added,
+    and the weight.
     """
 
-    reads: list[tuple[int, Offset]]
+    read: list[tuple[int, tuple[Signed, ...]]]
     added: list[tuple[int, int, int, float]]
 
 
@@ -148,7 +122,7 @@ def _rows_of_inputs(steps: Sequence[Step]) -> Iterator[list[Step]]:
     """Runs of steps that read one row of inputs from its begin to its end."""
     run: list[Step] = []
     for step in steps:
-        if run and not (step.point[:-1] == run[-1].point[:-1] and step.point > run[-1].point):
+        if run and not (step.first[:-1] == run[-1].first[:-1] and step.first > run[-1].first):
             yield run
             run = []
         run.append(step)
@@ -295,21 +269,22 @@ class _Emitter:
     def _products(self, steps: Sequence[Step], rows: int, width: _Width) -> Iterator[_Products]:
         """All products of a block, in an order that is that of the steps for every sum.
 
-        Where several sums of a row use a vector it is read once and used at once: LLVM would read
-        it once, too, and keep it on the stack in between. Sums of a single row would wait for each
-        other then.
+        Where several sums of a row use a vector as it is, it is read once and used at once: LLVM
+        would read it once, too, and keep it on the stack in between. Sums of a single row would
+        wait for each other then.
         """
         vectors = range(width.vectors)
         for run in _rows_of_inputs(steps):
             uses: dict[int, list[tuple[int, Step]]] = {}
             for step, place in itertools.product(run, vectors):
-                column = step.point[-1] + place * width.lanes
+                column = step.first[-1] + place * width.lanes
                 uses.setdefault(column, []).append((place, step))
-            if rows > 1 and len(uses) < len(run) * width.vectors:
+            alone = all(len(step.points) == 1 for step in run)
+            if rows > 1 and alone and len(uses) < len(run) * width.vectors:
                 for column in sorted(uses):
                     first, step = uses[column][0]
                     yield _Products(
-                        [(first, step.point)],
+                        [(first, step.points)],
                         [
                             (0, row, place, weight)
                             for place, step in uses[column]
@@ -319,7 +294,7 @@ class _Emitter:
             else:
                 for step in run:
                     yield _Products(
-                        [(place, step.point) for place in vectors],
+                        [(place, step.points) for place in vectors],
                         [(v, row, v, w) for row, w in step.weights for v in vectors],
                     )
 
@@ -329,16 +304,35 @@ class _Emitter:
         sums = [[self._start(at, output, width) for at in places] for output in rows.outputs]
         for view, terms, steps in zip(self.inputs, self.kernel.inputs, rows.inputs, strict=True):
             for group in self._products(steps, len(rows.outputs), width):
-                values = []
-                for place, point in group.reads:
-                    shift = [p + lo for p, lo in zip(point, terms.reach_lo, strict=True)]
-                    values.append(self._read(view, places[place], shift, width))
+                values = [
+                    self._sum_of(view, places[place], points, terms.reach_lo, width)
+                    for place, points in group.read
+                ]
                 for read, row, place, weight in group.added:
                     total = sums[row][place]
                     sums[row][place] = self._added(weight, values[read], total, width)
         for output, totals in zip(rows.outputs, sums, strict=True):
             for at, total in zip(places, totals, strict=True):
                 self._write(total, shifted(self.constants, at, output), width)
+
+    def _sum_of(
+        self,
+        view: ir.Value,
+        at: list[ir.Value],
+        points: Sequence[Signed],
+        reach_lo: Offset,
+        width: _Width,
+    ) -> ir.Value:
+        """The sum of inputs, from points on that are relative to an output at `at`."""
+        total = None
+        for point, sign in points:
+            shift = [p + lo for p, lo in zip(point, reach_lo, strict=True)]
+            value = self._read(view, at, shift, width)
+            if total is None:
+                total = value
+            else:
+                total = arith.addf(total, value) if sign > 0 else arith.subf(total, value)
+        return total
 
     def _added(
         self, number: float, value: ir.Value, total: ir.Value | None, width: _Width

@@ -129,7 +129,7 @@ class CpuExecutable:
                 tile_driver(len(self.compiled.single.reach_lo), element.itemsize),
                 element,
                 boundary,
-                len(self.compiled.single.offsets),
+                self.compiled.direct_kernel(self.compiled.single).work(vector_unit("host")),
                 nontemporal=cache(partial(self._nontemporal_kernel, self.compiled.single)),
                 block=max(VECTORS) * vector_unit("host").bytes // element.itemsize,
                 threads=threads,

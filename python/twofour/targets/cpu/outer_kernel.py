@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from twofour.errors import TwofourError
 from twofour.layout.coefficient_lines import Line
 from twofour.layout.outer_schedule import Schedule, is_column_line, smallest_length
-from twofour.targets.cpu.direct_kernel import Rows, Step
 from twofour.targets.cpu.register_tile import RegisterTile
+from twofour.targets.cpu.row_sums import Rows, Step
 from twofour.targets.cpu.vector_unit import VectorUnit
 
 
@@ -62,7 +62,7 @@ def scheduled_rows(plan: Schedule, rank: int, n: int, count: int) -> Rows:
                 weights = sorted(item for window in products for item in window)
                 if weights:
                     point = (vector.plane, p, vector.shift)
-                    steps.append(Step(point[3 - rank :], weights))
+                    steps.append(Step(((point[3 - rank :], 1),), weights))
     return Rows(outputs, [steps])
 
 

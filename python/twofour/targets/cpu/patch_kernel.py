@@ -4,7 +4,8 @@
 The lanes of a vector are neighbouring tiles along the innermost axis, as the columns of the B
 fragment are for `mma.sp`. The non-zeros of A and the offsets stand in constant tables, so the code
 has one size for every operator. The terms of a row are added from the lowest input offset to the
-highest, whatever the order of the columns, so the result has the bits of the direct route.
+highest, whatever the order of the columns, so the result has the bits of the direct route
+without reassociation.
 """
 
 from dataclasses import dataclass

@@ -7,9 +7,10 @@ are the chains of multiply-adds that a core has to overlap; its rows are streams
 have to keep apart.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from twofour.targets.cpu.row_sums import Rows
 from twofour.targets.cpu.vector_unit import VectorUnit
 
 # Powers of two: what is left of a row or of the rows takes longer.
@@ -20,10 +21,11 @@ IN_COMMON = 0.7
 # Sums of a tile where memory is waited for: larger ones let go of lines before they are read again.
 FEW_SUMS = 4
 # Tiles are unrolled; beyond this many multiply-adds in one they only cost compile time.
-MAX_MULTIPLY_ADDS = 650
+MAX_MULTIPLY_ADDS = 700
 
-# What a core starts in a cycle: multiply-adds, loads, stores, and instructions of all kinds.
-MULTIPLY_ADDS, LOADS, STORES, INSTRUCTIONS = 2, 2, 1, 5
+# What a core starts in a cycle: multiply-adds, those and additions, loads, stores, and instructions
+# of all kinds.
+MULTIPLY_ADDS, ARITHMETIC, LOADS, STORES, INSTRUCTIONS = 2, 3, 2, 1, 5
 # Some loads of vectors that are not aligned lie in two lines of the cache.
 UNALIGNED = 1.2
 # Registers for a weight and a vector on its way.
@@ -47,75 +49,93 @@ class RegisterTile:
     vectors: int
 
 
-Offset = tuple[int, ...]
-
-
 def choose_tile(
-    inputs: Sequence[tuple[Sequence[Offset], Sequence[float]]],
-    unit: VectorUnit,
-    past_caches: bool = False,
+    rows_of: Callable[[int], Rows], rank: int, unit: VectorUnit, past_caches: bool = False
 ) -> RegisterTile:
-    """The tile that takes fewest cycles for terms (offsets, weights) of each input.
+    """The tile that takes fewest cycles, where `rows_of(n)` is what is added to n rows.
 
     `past_caches` says that the outputs are stored past the caches.
     """
-    rank = len(inputs[0][0][0])
+    works = {1: _Work.of(rows_of(1))}
+    if rank > 1:
+        several = {rows: _Work.of(rows_of(rows)) for rows in ROWS[1:]}
+        near = several[2].streams <= IN_COMMON * 2 * works[1].streams
+        for rows, work in several.items():
+            if near or work.additions < rows * works[1].additions:
+                works[rows] = work
     tiles = [
         RegisterTile(rows, vectors)
-        for rows in (ROWS if rank > 1 else (1,))
+        for rows, work in works.items()
         for vectors in VECTORS
-        if _fits(inputs, RegisterTile(rows, vectors), unit)
-        and not (past_caches and rows * vectors > FEW_SUMS)
+        if work.fits(vectors, unit) and not (past_caches and rows * vectors > FEW_SUMS)
     ]
     return min(
         tiles or [RegisterTile(1, 1)],
-        key=lambda tile: (round(_cycles(inputs, tile, unit), 6), tile.rows * tile.vectors),
+        key=lambda tile: (
+            round(works[tile.rows].cycles(tile.vectors, unit), 6),
+            tile.rows * tile.vectors,
+        ),
     )
 
 
-def _streams(inputs, rows: int) -> int:
-    """The rows of input that so many rows of output read."""
-    read = {
-        (number, *offset[:-2], (offset[-2] if len(offset) > 1 else 0) + row)
-        for number, (offsets, _) in enumerate(inputs)
-        for offset in offsets
-        for row in range(rows)
-    }
-    return len(read)
+def arithmetic(rows: Rows) -> float:
+    """Multiply-adds that take as long as all arithmetic of an output."""
+    return _Work.of(rows).arithmetic / len(rows.outputs)
 
 
-def _fits(inputs, tile: RegisterTile, unit: VectorUnit) -> bool:
-    """Whether sums and vectors fit into registers, the code is short and rows share inputs."""
-    terms = sum(len(weights) for _, weights in inputs)
-    if tile.rows > 1 and _streams(inputs, 2) > IN_COMMON * 2 * _streams(inputs, 1):
-        return False
-    held = tile.rows * tile.vectors + tile.vectors + SPARE
-    return held <= unit.registers and terms * tile.rows * tile.vectors <= MAX_MULTIPLY_ADDS
+@dataclass(frozen=True)
+class _Work:
+    """What rows of one vector each take: multiply-adds and additions, and what they read.
 
+    `vectors` are vectors of input, `weights` different ones, and `streams` rows of input.
+    """
 
-def _cycles(inputs, tile: RegisterTile, unit: VectorUnit) -> float:
-    """Cycles for a vector of outputs."""
-    outputs = tile.rows * tile.vectors
-    terms = points = 0
-    distinct = set()
-    for offsets, weights in inputs:
-        read = {
-            (*offset[:-2], (offset[-2] if len(offset) > 1 else 0) + row, offset[-1])
-            for offset in offsets
-            for row in range(tile.rows)
-        }
-        terms += len(weights)
-        distinct.update(weights)
-        points += len(read)
-    stay = len(distinct) + outputs + tile.vectors <= unit.registers
-    vectors, weights = points * tile.vectors, 0 if stay else terms * tile.rows
-    instructions = terms * outputs + vectors + weights + outputs + LOOP
-    chains = outputs * max(1, WINDOW / instructions)
-    work = (
-        terms * outputs / MULTIPLY_ADDS * (1 + LACK * max(0, CHAINS / chains - 1)),
-        (UNALIGNED * vectors + weights) / LOADS,
-        outputs / STORES,
-        instructions / INSTRUCTIONS,
-    )
-    crowded = 1 + STREAM_COST * max(0, _streams(inputs, tile.rows) + tile.rows - STREAMS)
-    return (max(work) + OVERLAP * sum(work)) * crowded / outputs
+    rows: int
+    multiply_adds: int
+    additions: int
+    vectors: int
+    weights: int
+    streams: int
+
+    @classmethod
+    def of(cls, rows: Rows) -> "_Work":
+        steps = [(number, step) for number, steps in enumerate(rows.inputs) for step in steps]
+        points = {(number, point) for number, step in steps for point, _ in step.points}
+        return cls(
+            len(rows.outputs),
+            sum(len(step.weights) for _, step in steps),
+            sum(len(step.points) - 1 for _, step in steps),
+            len(points),
+            len({weight for _, step in steps for _, weight in step.weights}),
+            len({(number, point[:-1]) for number, point in points}),
+        )
+
+    @property
+    def arithmetic(self) -> float:
+        """Multiply-adds that take as long as these and the additions beside them."""
+        both = (self.multiply_adds + self.additions) * MULTIPLY_ADDS / ARITHMETIC
+        return max(self.multiply_adds, both)
+
+    def fits(self, vectors: int, unit: VectorUnit) -> bool:
+        """Whether sums and vectors fit into registers, and the code is short."""
+        held = self.rows * vectors + vectors + SPARE
+        unrolled = (self.multiply_adds + self.additions) * vectors
+        return held <= unit.registers and unrolled <= MAX_MULTIPLY_ADDS
+
+    def cycles(self, vectors: int, unit: VectorUnit) -> float:
+        """Cycles for a vector of outputs, with so many vectors a row."""
+        outputs = self.rows * vectors
+        multiply_adds, additions = self.multiply_adds * vectors, self.additions * vectors
+        stay = self.weights + outputs + vectors <= unit.registers
+        loads, weights = self.vectors * vectors, 0 if stay else self.multiply_adds
+        instructions = multiply_adds + additions + loads + weights + outputs + LOOP
+        chains = outputs * max(1, WINDOW / instructions)
+        lack = 1 + LACK * max(0, CHAINS / chains - 1)
+        work = (
+            self.arithmetic * vectors / MULTIPLY_ADDS * lack,
+            (UNALIGNED * loads + weights) / LOADS,
+            outputs / STORES,
+            instructions / INSTRUCTIONS,
+        )
+        crowded = 1 + STREAM_COST * max(0, self.streams + self.rows - STREAMS)
+        return (max(work) + OVERLAP * sum(work)) * crowded / outputs

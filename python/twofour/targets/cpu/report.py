@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What CPU kernels do at a time on this machine: blocks in registers, and tiles in the caches."""
 
-from twofour.analysis import LinearSweep
 from twofour.compiler import CompiledCpu
 from twofour.cost.explore import DOMAINS
 from twofour.runtime.boundary import parse_boundary
@@ -11,7 +10,7 @@ from twofour.runtime.sweeps import LinearKernel
 from twofour.runtime.threads import resolve_threads
 from twofour.runtime.tile_choice import DEPTHS, caches, choose_tiles
 from twofour.runtime.tiles import Geometry
-from twofour.targets.cpu.direct_kernel import DirectKernel, Terms
+from twofour.targets.cpu.direct_kernel import DirectKernel
 from twofour.targets.cpu.vector_unit import vector_unit
 
 
@@ -28,15 +27,15 @@ def cpu_report(compiled: CompiledCpu) -> dict:
     sweep = compiled.fused or compiled.single
     rank = len(sweep.reach_lo)
     if rank in DOMAINS:
-        report["register_tile"] = _register_tile(sweep)
+        report["register_tile"] = _register_tile(compiled.direct_kernel(sweep))
         if compiled.fused is None:
             report["time_tile"] = _time_tile(compiled, DOMAINS[rank])
     return report
 
 
-def _register_tile(sweep: LinearSweep) -> dict:
+def _register_tile(kernel: DirectKernel) -> dict:
     unit = vector_unit("host")
-    tile = DirectKernel(sweep.kernel, [Terms(sweep.offsets, sweep.weights)]).tile(unit)
+    tile = kernel.tile(unit)
     return {"rows": tile.rows, "vectors": tile.vectors, "vector_bytes": unit.bytes}
 
 
@@ -48,8 +47,9 @@ def _time_tile(compiled: CompiledCpu, domain: tuple[int, ...]) -> dict:
     geometry = Geometry(interior, single.reach_lo, single.reach_hi, boundary)
     steps, extents = compiled.time_tile or (None, None)
     if steps is None:
-        itemsize, terms = element_type(compiled.element).itemsize, len(single.offsets)
-        choice = choose_tiles(geometry, itemsize, terms, DEPTHS[-1], threads, caches())
+        itemsize = element_type(compiled.element).itemsize
+        work = compiled.direct_kernel(single).work(vector_unit("host"))
+        choice = choose_tiles(geometry, itemsize, work, DEPTHS[-1], threads, caches())
         steps, extents = choice.steps, choice.extents
     return {
         "domain": list(domain),

@@ -2,7 +2,7 @@
 """Plain GPU kernels that march: every input is read once a warp and added to rolling sums.
 
 The terms of an output are added from the lowest offset to the highest by fused multiply-adds, as by
-the other plain kernels and the CPU's, so that all give the same bits.
+the other plain kernels and, without reassociation, the CPU's, so that all give the same bits.
 """
 
 from dataclasses import dataclass

@@ -2,7 +2,7 @@
 """Plain GPU kernels for weighted sums, without tensor cores.
 
 The terms of an output are added from the lowest offset to the highest by fused multiply-adds, as by
-the CPU's direct kernels, so that both give the same bits.
+the CPU's direct kernels without reassociation, so that both give the same bits.
 """
 
 from collections import defaultdict
