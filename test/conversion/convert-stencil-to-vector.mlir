@@ -2,6 +2,7 @@
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='tile=1,1 nontemporal=true' | filecheck %s --check-prefix=PAST
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=avx2 tile=2,2' | filecheck %s --check-prefix=WIDE
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=avx2 tile=2,1 reassociate=true' | filecheck %s --check-prefix=SUMS
+// RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=avx2 tile=4,1 nontemporal=true' | filecheck %s --check-prefix=LINES
 
 !temp = !stencil.temp<#stencil.bounds<[-2], [66]>, f64>
 !inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
@@ -44,17 +45,18 @@
 // CHECK-NOT: stencil.weighted_sum
 
 // The kernel beside it that stores past the caches takes the first points under a mask, up to where
-// a vector of the output is aligned.
+// a cache line of the output begins.
 
 // PAST: func.func @sum_kernel0(
 // PAST-NOT: nontemporal = true
 // PAST: func.func @sum_kernel0_nontemporal(
 // PAST: memref.extract_aligned_pointer_as_index
 // PAST: %[[FIRST:.*]] = arith.minsi
+// PAST-NEXT: scf.for %{{.*}} = %{{.*}} to %[[FIRST]] step
+// PAST: vector.maskedstore
 // PAST: scf.for %{{.*}} = %[[FIRST]] to
 // PAST: vector.store {{.*}} {alignment = 64 : i64, nontemporal = true}
-// PAST: scf.for %{{.*}} = %{{.*}} to %[[FIRST]]
-// PAST: vector.maskedstore
+// PAST-NOT: nontemporal = true
 // PAST: vector.maskedstore
 func.func @sum(%t: !temp) -> !inner {
   %r = "stencil.weighted_sum"(%t) {constant = 3.0 : f64, offsets = [[-1], [2]], weights = array<f64: 1.0, 2.0>} : (!temp) -> !inner
@@ -172,6 +174,20 @@ func.func @shared(%s: !temp, %t: !temp) -> (!inner, !inner) {
 // SUMS-COUNT-2: arith.subf
 // SUMS-NOT: arith.subf
 // SUMS: vector.store
+
+// Past the caches rows are stored one by one, since each begins elsewhere in a line, and in whole
+// lines: two vectors. What lines leave goes to the caches.
+
+// LINES: func.func @pairs_kernel0_nontemporal(
+// LINES: scf.for %[[ROW:[a-z0-9]+]] =
+// LINES: arith.muli %[[ROW]]
+// LINES: %[[FIRST:.*]] = arith.minsi
+// LINES: vector.maskedstore
+// LINES: scf.for %{{.*}} = %[[FIRST]] to %{{.*}} step %c8
+// LINES-COUNT-2: vector.store {{.*}} {alignment = 32 : i64, nontemporal = true}
+// LINES-NOT: nontemporal = true
+// LINES: vector.store
+// LINES: vector.maskedstore
 func.func @pairs(%t: !temp) -> !inner {
   %r = "stencil.weighted_sum"(%t) {offsets = [[-1, -1], [-1, 1], [0, -1], [0, 0], [0, 1], [1, -1], [1, 1]], weights = array<f64: 3.0, -3.0, 4.0, 5.0, -4.0, 3.0, -3.0>} : (!temp) -> !inner
   return %r : !inner

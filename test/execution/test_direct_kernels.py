@@ -15,7 +15,6 @@ from twofour.targets.cpu.executable import CpuExecutable
 from twofour.targets.cpu.register_tile import RegisterTile
 
 LINE = 64  # bytes
-PITCH = 128  # elements from row to row
 
 
 def aligned(shape, dtype):
@@ -41,11 +40,13 @@ def compiled(monkeypatch, kernel, dtype, tile):
     return CpuExecutable(compile_cpu(kernel, CompileOptions(dtype=dtype)))
 
 
-@pytest.mark.parametrize("tile", [(1, 1), (1, 4), (2, 1), (2, 2), (4, 1)])
+# Elements from row to row: all rows begin at the same place of a line, or each at another one.
+@pytest.mark.parametrize("pitch", [128, 99])
+@pytest.mark.parametrize("tile", [(1, 1), (1, 4), (2, 2), (4, 1)])
 @pytest.mark.parametrize(
     ("name", "dtype"), [("heat2d_ftcs", "f64"), ("heat2d_ftcs", "f32"), ("heat3d_ftcs", "f64")]
 )
-def test_every_extent_and_alignment(monkeypatch, name, dtype, tile):
+def test_every_extent_and_alignment(monkeypatch, name, dtype, tile, pitch):
     kernel = cases.KERNELS[name]
     program = compiled(monkeypatch, kernel, dtype, tile)
     single = program.compiled.single
@@ -60,7 +61,7 @@ def test_every_extent_and_alignment(monkeypatch, name, dtype, tile):
         expected = explicit_sum(kernel, u, linear.reach_lo, shape)
         results = []
         for native in natives:
-            space = aligned((*shape[:-1], PITCH), numbers)
+            space = aligned((*shape[:-1], pitch), numbers)
             out = space[..., skip : skip + columns]
             native.bind([u], [out]).run(0, rows)
             np.testing.assert_allclose(out, expected, rtol=8 * np.finfo(numbers).eps)

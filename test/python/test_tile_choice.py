@@ -69,5 +69,8 @@ def test_small_work_is_for_one_thread():
 def test_stores_go_past_caches_that_arrays_do_not_fit():
     assert stores_past_caches((4096, 4096), 8, MACHINE)
     assert not stores_past_caches((512, 512), 8, MACHINE)
-    # Rows that are no whole lines would not begin where vectors are stored at once.
-    assert not stores_past_caches((4096, 4097), 8, MACHINE)
+    # Rows may begin anywhere, but are to have more whole lines than parts of lines.
+    assert stores_past_caches((4096, 4097), 8, MACHINE)
+    assert stores_past_caches((256, 256, 256), 4, MACHINE)
+    assert not stores_past_caches((500, 500, 200), 4, MACHINE)
+    assert stores_past_caches((1 << 24,), 4, MACHINE)

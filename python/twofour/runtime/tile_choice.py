@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from twofour.runtime.page_offset import CACHE_LINE
 from twofour.runtime.tiles import Geometry
 
 # Steps of a tile that are considered.
 DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16)
+# Bytes of a row from which on it is better stored past the caches.
+LONG_ROW = 1024
 # Shorter rows would spend their time on starting.
 SHORTEST_ROW = 2048  # bytes
 # Of Linux; the C library's sysconf knows no caches on some virtual machines.
@@ -78,9 +79,12 @@ def worth_threads(points: int, threads: int) -> int:
 
 
 def stores_past_caches(shape: Sequence[int], itemsize: int, machine: Caches) -> bool:
-    """Whether arrays of a shape are better written past the caches, row by row of whole vectors."""
-    aligned = len(shape) == 1 or shape[-1] * itemsize % CACHE_LINE == 0
-    return aligned and 2 * math.prod(shape) * itemsize > machine.last
+    """Whether arrays of a shape are better written past the caches.
+
+    They are larger than these, and the ends of rows, which do not fill lines, are few.
+    """
+    long = len(shape) == 1 or shape[-1] * itemsize >= LONG_ROW
+    return long and 2 * math.prod(shape) * itemsize > machine.last
 
 
 def choose_tiles(

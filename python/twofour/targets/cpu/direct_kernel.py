@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from twofour.mlir import arith, func, ir, math, memref, scf, vector
+from twofour.runtime.page_offset import CACHE_LINE
 from twofour.targets.cpu.elements import ElementCode
 from twofour.targets.cpu.kernel_abi import (
     EntryConstants,
@@ -81,8 +82,8 @@ def build_direct_kernel(
     """Insert the kernel's function at the current insertion point.
 
     `tile` is the block of outputs, the one for the vector unit where it is None. With `nontemporal`
-    whole vectors are stored past the caches: the distance of rows of the output must then be a
-    multiple of a vector's bytes, and the element one of f32 and f64. `rows_of(n)` says what is
+    whole cache lines are stored past the caches, row by row, since every row is aligned
+    differently; the element must then be one of f32 and f64. `rows_of(n)` says what is
     added to n rows in which order, for every output in the same one; the kernel's own otherwise.
     """
     inputs = len(kernel.inputs) + kernel.has_addend
@@ -91,6 +92,9 @@ def build_direct_kernel(
     with ir.InsertionPoint(function.entry_block):
         code = ElementCode(element, unit.bytes)
         chosen = tile or kernel.tile(unit, nontemporal)
+        if nontemporal:
+            # Lines that caches hold a part of must not be stored past them: that takes far longer.
+            chosen = RegisterTile(1, max(chosen.vectors, CACHE_LINE // unit.bytes))
         rows_of = rows_of or kernel.rows
         _Emitter(kernel, code, chosen, function.entry_block, nontemporal, rows_of).emit()
         func.ReturnOp([])
@@ -99,11 +103,15 @@ def build_direct_kernel(
 
 @dataclass(frozen=True)
 class _Width:
-    """How much of a row is summed up at once: vectors of some lanes, the last ones masked."""
+    """How much of a row is summed up at once: vectors of some lanes, the last ones masked.
+
+    With `nontemporal` they are stored past the caches.
+    """
 
     vectors: int
     lanes: int
     mask: ir.Value | None = None
+    nontemporal: bool = False
 
 
 @dataclass(frozen=True)
@@ -157,10 +165,14 @@ class _Emitter:
         begin, end = self._extent(axis)
         innermost = self.kernel.rank - 1
         if axis == innermost:
-            aligned, done = self._blocks_of(bases, begin, end)
-            self._along(self.rows_of(1), bases, aligned, done, self._block)
-            self._rest(bases, begin, aligned, done, end)
-        elif axis == innermost - 1:
+            if self.nontemporal:
+                aligned = self._aligned_from(bases, begin, end)
+                self._masked(self.rows_of(1), bases, begin, aligned)
+                begin = aligned
+            done = self._end_of_blocks(begin, end)
+            self._along(self.rows_of(1), bases, begin, done, self._block)
+            self._rest(bases, done, end)
+        elif axis == innermost - 1 and not self.nontemporal:
             self._plane(bases, begin, end)
         else:
             for base in scf.for_(begin, end, self.constants.index(1)):
@@ -180,50 +192,34 @@ class _Emitter:
         row as much as a block.
         """
         start, stop = self._extent(self.kernel.rank - 1)
-        aligned, done = self._blocks_of([*bases, first], start, stop)
+        done = self._end_of_blocks(start, stop)
         rows = self.rows_of(self.tile.rows)
         whole = strided_loop(
             self.constants,
             first,
             last,
             self.tile.rows,
-            lambda row: self._along(rows, [*bases, row], aligned, done, self._block),
+            lambda row: self._along(rows, [*bases, row], start, done, self._block),
         )
         left = arith.cmpi(arith.CmpIPredicate.ne, done, stop)
-        if self.nontemporal:
-            left = arith.ori(left, arith.cmpi(arith.CmpIPredicate.ne, start, aligned))
         for row in scf.for_(arith.select(left, first, whole), last, self.constants.index(1)):
             has_blocks = arith.cmpi(arith.CmpIPredicate.slt, row, whole)
-            begin = arith.select(has_blocks, done, aligned)
-            self._rest([*bases, row], start, aligned, begin, stop)
+            self._rest([*bases, row], arith.select(has_blocks, done, start), stop)
             scf.yield_([])
 
     @property
     def _block(self) -> _Width:
-        return _Width(self.tile.vectors, self.code.lanes)
+        return _Width(self.tile.vectors, self.code.lanes, nontemporal=self.nontemporal)
 
-    def _blocks_of(
-        self, bases: list[ir.Value], begin: ir.Value, end: ir.Value
-    ) -> tuple[ir.Value, ir.Value]:
-        """Where the blocks of a row begin and end: the first aligned vector, if that matters."""
-        if self.nontemporal:
-            begin = self._aligned_from(bases, begin, end)
+    def _end_of_blocks(self, begin: ir.Value, end: ir.Value) -> ir.Value:
+        """Where the last whole block of a row ends."""
         size = self.constants.index(self.tile.vectors * self.code.lanes)
         # Signed: LLVM rewrites unsigned remainders in every address, and compiles thrice as long.
-        return begin, arith.subi(end, arith.remsi(arith.subi(end, begin), size))
+        return arith.subi(end, arith.remsi(arith.subi(end, begin), size))
 
-    def _rest(
-        self,
-        bases: list[ir.Value],
-        start: ir.Value,
-        aligned: ir.Value,
-        begin: ir.Value,
-        end: ir.Value,
-    ) -> None:
-        """What blocks leave of a row: its first points, single vectors, and its last points."""
+    def _rest(self, bases: list[ir.Value], begin: ir.Value, end: ir.Value) -> None:
+        """What blocks leave of a row: single vectors, and its last points."""
         row, lanes = self.rows_of(1), self.code.lanes
-        if self.nontemporal:
-            self._masked(row, bases, start, aligned)
         if self.tile.rows * self.tile.vectors > 1:
             begin = self._along(row, bases, begin, end, _Width(1, lanes))
         if self.code.is_maskable:
@@ -244,16 +240,16 @@ class _Emitter:
         )
 
     def _aligned_from(self, bases: list[ir.Value], begin: ir.Value, end: ir.Value) -> ir.Value:
-        """The first point from `begin` on, or the end, at which a vector of outputs is aligned."""
-        rank, lanes = self.kernel.rank, self.code.lanes
+        """The first point from `begin` on, or the end, at which a cache line of outputs begins."""
+        rank = self.kernel.rank
+        itemsize = self.code.vector_bytes // self.code.lanes
         metadata = memref.ExtractStridedMetadataOp(self.output).results
         place = metadata[1]
         for at, stride in zip([*bases, begin], metadata[2 + rank :], strict=True):
             place = arith.addi(place, arith.muli(at, stride))
         pointer = memref.extract_aligned_pointer_as_index(self.output)
-        size = self.constants.index(self.code.vector_bytes // lanes)
-        place = arith.addi(place, arith.divui(pointer, size))
-        whole = self.constants.index(lanes)
+        place = arith.addi(place, arith.divui(pointer, self.constants.index(itemsize)))
+        whole = self.constants.index(CACHE_LINE // itemsize)
         skipped = arith.remui(arith.subi(whole, arith.remui(place, whole)), whole)
         return arith.minsi(arith.addi(begin, skipped), end)
 
@@ -371,7 +367,7 @@ class _Emitter:
         result = self.code.narrow(total, width.lanes)
         if width.lanes == 1:
             memref.store(result, self.output, place)
-        elif width.mask is None and self.nontemporal:
+        elif width.nontemporal:
             alignment = self.code.vector_bytes
             vector.store(result, self.output, place, nontemporal=True, alignment=alignment)
         elif width.mask is None:

@@ -18,8 +18,6 @@ ROWS, VECTORS = (1, 2, 4), (1, 2, 4)
 # Rows of input that two rows of output read, as a part of what they would read one by one: with
 # less in common, several rows at once are slower.
 IN_COMMON = 0.7
-# Sums of a tile where memory is waited for: larger ones let go of lines before they are read again.
-FEW_SUMS = 4
 # Tiles are unrolled; beyond this many multiply-adds in one they only cost compile time.
 MAX_MULTIPLY_ADDS = 700
 
@@ -54,10 +52,10 @@ def choose_tile(
 ) -> RegisterTile:
     """The tile that takes fewest cycles, where `rows_of(n)` is what is added to n rows.
 
-    `past_caches` says that the outputs are stored past the caches.
+    `past_caches` says that the outputs are stored past the caches, one row after the other.
     """
     works = {1: _Work.of(rows_of(1))}
-    if rank > 1:
+    if rank > 1 and not past_caches:
         several = {rows: _Work.of(rows_of(rows)) for rows in ROWS[1:]}
         near = several[2].streams <= IN_COMMON * 2 * works[1].streams
         for rows, work in several.items():
@@ -67,7 +65,7 @@ def choose_tile(
         RegisterTile(rows, vectors)
         for rows, work in works.items()
         for vectors in VECTORS
-        if work.fits(vectors, unit) and not (past_caches and rows * vectors > FEW_SUMS)
+        if work.fits(vectors, unit)
     ]
     return min(
         tiles or [RegisterTile(1, 1)],
