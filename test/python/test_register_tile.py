@@ -112,6 +112,6 @@ def test_sums_that_rows_share_make_tiles_higher(name, machine):
 
 
 def test_rows_that_share_sums_alone_are_summed_up_together():
-    """Corners: two rows of output read four rows of input, as many as one by one."""
-    corners = [(-1, -1), (-1, 1), (1, -1), (1, 1)], [0.25] * 4
-    assert tile_of(corners, "avx2")[0] == 1 < tile_of(corners, "avx2", reassociate=True)[0]
+    """Rows two apart: two rows of output share no input, four share sums of pairs of rows."""
+    apart = [(row, column) for row in (-2, 0, 2) for column in range(-3, 4)], [0.1] * 21
+    assert tile_of(apart, "avx2")[0] == 1 < tile_of(apart, "avx2", reassociate=True)[0]

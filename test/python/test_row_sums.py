@@ -107,6 +107,8 @@ def test_points_of_weight_zero_are_dropped():
         ("paper_box2d49p", 7, 10 * 6 / 4),
         # Four corners, two pairs and the centre of each row.
         ("kumar_isotropic27", 9, 6 * 6 / 4),
+        # Two rows of two points of one weight: too few.
+        ("arakawa_c_average4", 4, 0),
         # Pairs are on one row alone.
         ("paper_star2d13p", 13, 0),
         ("laplacian1d_o8", 9, 0),
@@ -124,10 +126,11 @@ def test_operations_of_four_rows(name, multiply_adds, additions):
 
 
 def test_differences():
-    """An inner derivative: the sign is that of the point, the weight that of the first one."""
-    offsets = [(0, -1), (0, 1), (1, -1), (1, 1)]
-    terms = terms_of(offsets, [-3.0, 3.0, 5.0, -5.0], reassociate=True)
+    """The sign is that of the point, the weight that of the first one."""
+    offsets = [(0, -1), (0, 1), (1, -1), (1, 1), (2, -1), (2, 1)]
+    terms = terms_of(offsets, [-3.0, 3.0, 5.0, -5.0, 7.0, -7.0], reassociate=True)
     assert [(t.weight, t.points) for t in terms] == [
         (-3.0, (((0, -1), 1), ((0, 1), -1))),
         (5.0, (((1, -1), 1), ((1, 1), -1))),
+        (7.0, (((2, -1), 1), ((2, 1), -1))),
     ]

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 # Sums are worth their additions where, in so many rows together, no more than this part of the
-# operations is left.
-MANY_ROWS, WORTHWHILE = 4, 0.9
+# operations is left, and for so many points: sweeps of fewer wait for memory.
+MANY_ROWS, WORTHWHILE, MANY_POINTS = 4, 0.9, 6
 
 Offset = tuple[int, ...]
 # An input point, and whether it is added (1) or subtracted (-1).
@@ -73,7 +73,7 @@ def terms_of(
     """
     points = sorted((tuple(at), w) for at, w in zip(offsets, weights, strict=True) if w)
     alone = tuple(Term(weight, ((at, 1),)) for at, weight in points)
-    if not reassociate or len(points[0][0]) == 1:
+    if not reassociate or len(points[0][0]) == 1 or len(points) < MANY_POINTS:
         return alone
     together = _in_common(points)
     steps = _steps(together, MANY_ROWS)
