@@ -66,7 +66,6 @@ SAMPLE = (
     ("heat3d_ftcs", "simt", "f32"),
     ("heat1d_ftcs", "rolling", "f32"),
     ("paper_1d5p", "rolling", "f64"),
-    ("paper_box2d49p", "rolling", "f64"),
     ("heat3d_ftcs", "rolling", "f16"),
     ("paper_star2d13p", "rolling", "f32"),
     ("heat1d_ftcs", "stream ring", "f16"),

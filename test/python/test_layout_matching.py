@@ -163,7 +163,7 @@ def test_exact_is_minimal_on_small_matrices(pattern):
 
 
 @given(patterns(max_rows=6, max_columns=9), st.integers(0, 4))
-@settings(deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_packing_into_a_given_number_of_groups(pattern, count):
     matrix = pattern.astype(float)
     groups, complete = pack_exhaustively(matrix, count)
