@@ -48,7 +48,7 @@ def combinations():
                 if schedule == "stream" and not streams(name, arithmetic):
                     continue
                 turn = number + len(arithmetic) + SCHEDULES.index(schedule)
-                sampled = name in SAMPLE and turn % 7 == 0
+                sampled = name in SAMPLE and turn % 5 == 0
                 marks = () if sampled else (pytest.mark.full,)
                 label = f"{name}-{arithmetic}-{schedule}"
                 yield pytest.param(kernel, arithmetic, schedule, id=label, marks=marks)
