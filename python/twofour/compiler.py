@@ -65,11 +65,7 @@ class CompiledCpu(Analysis):
     def direct_kernel(self, sweep: LinearSweep) -> DirectKernel:
         """What schedule direct computes in a sweep."""
         terms = Terms(sweep.offsets, sweep.weights)
-        return DirectKernel(sweep.kernel, [terms], reassociate=_reassociates(self.options))
-
-
-def _reassociates(options: CompileOptions) -> bool:
-    return options.reassociate and chosen_schedule(options) == "direct"
+        return DirectKernel(sweep.kernel, [terms], reassociate=self.options.reassociate)
 
 
 def outer_passes(module: ir.Module) -> list[ModulePass]:
@@ -142,7 +138,7 @@ def compile_module(
             found.passes += passes
         if report_layouts and not layouts:
             layouts = lay_out(ir.Module.parse(str(module)), filename)
-        lowering = lowering_passes(module, found.is_step, _reassociates(options))
+        lowering = lowering_passes(module, found.is_step, options.reassociate)
         run_passes(module, lowering, filename)
     found.passes += lowering
     return CompiledCpu(**vars(found), layouts=layouts, time_tile=tile)

@@ -109,6 +109,8 @@ def test_points_of_weight_zero_are_dropped():
         ("kumar_isotropic27", 9, 6 * 6 / 4),
         # Two rows of two points of one weight: too few.
         ("arakawa_c_average4", 4, 0),
+        # Corners of two rows; the four pairs of the middle row are on it alone.
+        ("cahn_hilliard2d_linear", 10, 6 / 4),
         # Pairs are on one row alone.
         ("paper_star2d13p", 13, 0),
         ("laplacian1d_o8", 9, 0),
