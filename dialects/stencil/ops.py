@@ -251,8 +251,7 @@ class AccessOp(Stencil.Operation, name="access", traits=[ext.Pure]):
                 own_rank == rank,
                 f"expected a temp of rank {rank} or an offset_mapping, got rank {own_rank}",
             )
-        domain = apply.domain
-        if domain is not None:
+        if (domain := apply.domain) is not None:
             needed = domain.project(op.axes).reach([offset])
             _covers(bounds, needed, "the temp's bounds")
 

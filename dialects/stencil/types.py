@@ -76,6 +76,7 @@ class GridType(Stencil.Type):
         parameter = self.params[0].maybe_downcast()
         if isinstance(parameter, BoundsAttr):
             return parameter.box.rank
+        # Asked for often: `expect` would print the parameter each time.
         if not (isinstance(parameter, ir.IntegerAttr) and parameter.value > 0):
             raise VerificationFailure(
                 f"expected #stencil.bounds or a positive rank in the type, got {parameter}"

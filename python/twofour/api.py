@@ -99,7 +99,13 @@ def compile(
     """
     found = find_source(source)
     options = CompileOptions(
-        target, schedule, dtype, fuse_steps, function, _file_name(tuned), reassociate
+        target,
+        schedule,
+        dtype,
+        fuse_steps,
+        function,
+        tuned=_file_name(tuned),
+        reassociate=reassociate,
     )
     if isinstance(found, Kernel):
         parsed = parse_boundary(boundary, found.rank)

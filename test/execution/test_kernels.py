@@ -112,7 +112,17 @@ def test_boundaries_and_extents(name, dtype):
     for number, boundary in enumerate(cases.boundaries(rank)):
         for shape in shapes[number % 7 :: 7] if rank > 1 else shapes:
             check(Case(name, dtype, shape, boundary), cases.SAME_BITS, steps=[1, 2])
-        check(Case(name, dtype, shape, boundary), ["direct"], steps=[1, 2])
+
+
+@pytest.mark.parametrize("dtype", cases.DTYPES)
+@pytest.mark.parametrize("name", ["sobel5x5_x", "kumar_isotropic27"])
+def test_sums_of_rows(name, dtype):
+    """Kernels that add inputs of a row first, some of them subtracted, under every boundary."""
+    rank = cases.KERNELS[name].rank
+    shapes = cases.shapes(rank)
+    for number, boundary in enumerate(cases.boundaries(rank)):
+        for shape in shapes[number % 12 :: 12]:
+            check(Case(name, dtype, shape, boundary), ["direct"], steps=[1, 2])
 
 
 @pytest.mark.full

@@ -40,7 +40,7 @@ LEVELS = [
     ("paper_star2d13p", "f16", 2, (50, 550)),
     ("paper_box2d49p", "f64", 2, (33, 140)),
 ]
-# The last takes as long as all others together.
+# The last one takes longest.
 QUICK = LEVELS[:-1]
 BOUNDARIES = ("periodic", "fixed", "reflect")
 

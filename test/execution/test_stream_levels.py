@@ -26,7 +26,7 @@ CASES = [
     ("wrf_advection5_2d", 3, [(40, 260)]),
     ("paper_star2d13p", 4, [(50, 150)]),
 ]
-# The largest take as long as all others together.
+# The last one takes longest.
 QUICK = CASES[:-1]
 BOUNDARIES = ("periodic", "fixed", "reflect")
 

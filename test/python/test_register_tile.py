@@ -102,7 +102,6 @@ def test_inputs_count_together():
 @pytest.mark.parametrize("machine", ["avx2", "avx512"])
 @pytest.mark.parametrize("name", ["gauss7x7_binomial", "paper_box3d27p", "fem_q1_stiffness3d"])
 def test_sums_that_rows_share_make_tiles_higher(name, machine):
-    """Two rows of a box of radius 1 share a sum of the second one; four rows share three."""
     kernel = built_in_kernels()[name]
     terms = kernel.offsets, kernel.weights
     assert tile_of(terms, machine, reassociate=True)[0] == 4

@@ -101,7 +101,7 @@ def test_points_of_weight_zero_are_dropped():
 @pytest.mark.parametrize(
     ("name", "multiply_adds", "additions"),
     [
-        # Three rows of two different sums of three: (a + c) and b; six rows feed four.
+        # a + c and b of each of three rows; six rows feed four.
         ("oono_puri_laplacian2d", 6, 6 / 4),
         # Seven sums of seven points each; ten rows feed four.
         ("paper_box2d49p", 7, 10 * 6 / 4),
@@ -109,7 +109,7 @@ def test_points_of_weight_zero_are_dropped():
         ("kumar_isotropic27", 9, 6 * 6 / 4),
         # Two rows of two points of one weight: too few.
         ("arakawa_c_average4", 4, 0),
-        # Corners of two rows; the four pairs of the middle row are on it alone.
+        # Corners of two rows; the pairs of the middle row are on it alone.
         ("cahn_hilliard2d_linear", 10, 6 / 4),
         # Pairs are on one row alone.
         ("paper_star2d13p", 13, 0),
