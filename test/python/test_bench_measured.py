@@ -54,7 +54,8 @@ def folder(prepared, tmp_path, monkeypatch):
 def bare(folder):
     """The same without kernels of this project, which take long to simulate."""
     plan = load_plan(folder)
-    groups = tuple(replace(group, entries=()) for group in plan.groups)
+    compared = (*baselines.BASELINES, "other")
+    groups = tuple(replace(g, entries=(), baselines=compared) for g in plan.groups)
     replace(plan, groups=groups).save(folder)
     return folder
 
@@ -76,7 +77,8 @@ def test_every_kernel_is_measured_and_reported(folder):
     assert steps == {"copy": 1, "stream": 1, "simt": 1, "stream x 3": 3}
     assert all(len(one["seconds"]) == ROUNDS for one in half["timed"])
     report = report_of(folder)
-    assert [s.name for s in report.sections] == ["table2", "fused", "ablation", "fp64", "domains"]
+    names = ["table2", "fused", "ablation", "fp64", "domains", "domains-f64"]
+    assert [s.name for s in report.sections] == names
     single, fused = (section.tables[0] for section in report.sections[:2])
     # Every sweep takes half a second by that clock: one start of a set.
     assert single.column("stream, GStencil/s") == [pytest.approx(9 * 130 * 2e-9)]
@@ -116,6 +118,20 @@ def test_what_is_absent_is_named(bare, monkeypatch):
     assert [one["name"] for one in left] == ["cuDNN", "Triton", "other"]
     assert "import of torch halted" in left[0]["reason"]
     assert left[2]["reason"] == "out of memory: 1 byte left"
+
+
+def test_kernels_outside_of_the_paper_have_few_baselines_in_f32_and_f64(tmp_path):
+    prepare.prepare(str(tmp_path), "sm_90", ("klein_gordon1d_o6", "heat1d_ftcs"))
+    plan = load_plan(str(tmp_path))
+    few = {g.key for g in plan.groups if g.baselines == ("copy", "plain CUDA")}
+    assert few == {"klein_gordon1d_o6-f32", "klein_gordon1d_o6-f64"}
+    assert {g.baselines for g in plan.groups if g.key not in few} == {tuple(baselines.BASELINES)}
+    assert len(plan.groups) == 6
+    chosen = replace(plan.groups[0], entries=(), baselines=("copy",))
+    replace(plan, groups=(chosen,)).save(str(tmp_path))
+    run(str(tmp_path), {"copy": baselines.copy, "plain CUDA": None})
+    (found,) = read_results(str(tmp_path))[1].values()
+    assert [one["name"] for one in found["timed"]] == ["copy"] and found["left_out"] == []
 
 
 def test_what_would_take_long_is_left_out(bare, monkeypatch):
@@ -233,7 +249,7 @@ def test_events_time_what_lies_between_them():
 
 def group(name, dtype, shape):
     kernel = built_in_kernels()[name]
-    return Group(name, name, "", dtype, shape, kernel.offsets, kernel.weights, ())
+    return Group(name, name, "", dtype, shape, kernel.offsets, kernel.weights, (), ())
 
 
 @pytest.mark.skipif(NVCC is None, reason="no nvcc")
@@ -287,7 +303,9 @@ def test_sets_of_inputs_exceed_caches(span, sets, monkeypatch):
     device = BenchDevice()
     with device.active():
         # An output is of 2000 bytes, an input of a little more.
-        arrays = Fields(Group("k", "k", "", "f16", (1000,), ((-1,), (0,)), (0.5, 0.5), ()), device)
+        arrays = Fields(
+            Group("k", "k", "", "f16", (1000,), ((-1,), (0,)), (0.5, 0.5), (), ()), device
+        )
         first, second = (arrays.source(n, (1,), (0,)) for n in (0, 1))
         assert arrays.sets == sets == len(arrays.targets)
         assert first.shape == (1001,) and np.abs(first).max() <= 1

@@ -84,6 +84,7 @@ def cudnn(fields: Fields) -> Contestant:
         raise ValueError(f"{macs:.1e} multiply-adds a sweep, more than {MAX_MACS:.0e}")
     convolve = getattr(torch.nn.functional, f"conv{len(group.shape)}d")
     torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.allow_tf32 = False  # f32 is to be as exact as it is elsewhere
     lo, hi = group.reach
     weights = np.zeros([a + b + 1 for a, b in zip(lo, hi, strict=True)])
     for offset, weight in zip(group.offsets, group.weights, strict=True):

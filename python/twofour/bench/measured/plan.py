@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from twofour.errors import SourceLocation, TwofourError
 from twofour.files import write_files
 
-FORMAT = 1
+FORMAT = 2
 FILE = "plan.json"
 
 Extents = tuple[int, ...]
@@ -42,7 +42,7 @@ class Group:
     """A stencil with everything that executes it; its rates are compared with each other.
 
     `label` is its name in tables, `shape` the outputs per axis, `offsets` and `weights` the terms
-    of one step.
+    of one step, `baselines` what it is compared with, of twofour.bench.measured.baselines.
     """
 
     kernel: str
@@ -52,6 +52,7 @@ class Group:
     shape: Extents
     offsets: tuple[Extents, ...]
     weights: tuple[float, ...]
+    baselines: tuple[str, ...]
     entries: tuple[Entry, ...]
 
     @property
@@ -113,6 +114,7 @@ def _group(found: dict) -> Group:
             "shape": tuple(found["shape"]),
             "offsets": tuple(map(tuple, found["offsets"])),
             "weights": tuple(found["weights"]),
+            "baselines": tuple(found["baselines"]),
             "entries": tuple(Entry(**entry) for entry in found["entries"]),
         }
     )

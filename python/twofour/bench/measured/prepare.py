@@ -4,6 +4,7 @@
 import os
 from collections.abc import Sequence
 
+from twofour.bench.measured.baselines import BASELINES, COPY, PLAIN
 from twofour.bench.measured.plan import Entry, Group, Plan
 from twofour.bench.predicted.setting import over
 from twofour.bench.report import check_folder, versions
@@ -15,7 +16,7 @@ from twofour.pipeline import PipelineFailure
 from twofour.runtime import Bundle
 from twofour.targets.gpu.build import compile_gpu
 
-# Of the kernels of table 2: (dtype, schedule, steps). Of all others: f16 as the compiler chooses.
+# (dtype, schedule, steps) of the kernels of table 2, and of all others.
 TABLE_2_ENTRIES = (
     ("f16", "auto", 1),
     ("f16", "simt", 1),
@@ -23,11 +24,14 @@ TABLE_2_ENTRIES = (
     ("f16", "sparse", 1),
     ("f16", "stream", 1),
     ("f16", "auto", 3),
+    ("f32", "auto", 1),
     ("f64", "auto", 1),
     ("f64", "simt", 1),
     ("f64", "dense", 1),
 )
-OTHER_ENTRIES = (("f16", "auto", 1), ("f16", "simt", 1))
+OTHER_ENTRIES = (("f16", "auto", 1), ("f16", "simt", 1), ("f32", "auto", 1), ("f64", "auto", 1))
+# Other kernels in other types are compared with these alone: libraries take minutes for them.
+FEW_BASELINES = (COPY, PLAIN)
 
 
 def prepare(folder: str, target: str, names: Sequence[str] | None = None) -> str:
@@ -65,6 +69,7 @@ def _group(
             bundle.save(os.path.join(folder, file))
             entries[got, steps] = Entry(got, steps, file, schedule == "auto")
     labels = {name: label for label, name in TABLE_2.items()}
+    compared = dtype == "f16" or kernel.name in labels
     return Group(
         kernel=kernel.name,
         label=labels.get(kernel.name, kernel.name),
@@ -73,6 +78,7 @@ def _group(
         shape=DOMAINS[kernel.rank],
         offsets=kernel.offsets,
         weights=kernel.weights,
+        baselines=tuple(BASELINES) if compared else FEW_BASELINES,
         entries=tuple(entries.values()),
     )
 

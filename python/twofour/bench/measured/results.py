@@ -61,16 +61,24 @@ def report_of(folder: str) -> Report:
     basis = BASIS.format(protocol=header["protocol"])
     if len(groups) < len(plan.groups):
         basis += f"\n\n{len(groups)} of {len(plan.groups)} groups of the plan were measured."
+    by_type = {
+        dtype: [one for one in groups if one.group.dtype == dtype]
+        for dtype in ("f16", "f32", "f64")
+    }
     by_paper = set(TABLE_2.values())
-    half = [one for one in groups if one.group.dtype == "f16"]
-    table_2 = [one for one in half if one.group.kernel in by_paper]
-    double = [one for one in groups if one.group.dtype == "f64"]
+    table_2 = {
+        dtype: [one for one in found if one.group.kernel in by_paper]
+        for dtype, found in by_type.items()
+    }
     sections = [
-        _rates("table2", "Table 2, single steps, f16", table_2, 1),
-        _rates("fused", "Table 2, fused steps, f16", table_2, 3),
-        _ablation(table_2),
-        _rates("fp64", "Table 2, single steps, f64", double, 1),
-        _rates("domains", "All kernels, single steps, f16", half, 1),
+        _rates("table2", "Table 2, single steps, f16", table_2["f16"], 1),
+        _rates("fused", "Table 2, fused steps, f16", table_2["f16"], 3),
+        _ablation(table_2["f16"]),
+        _rates("fp64", "Table 2, single steps, f64", table_2["f64"], 1),
+        _rates("fp32", "Table 2, single steps, f32", table_2["f32"], 1),
+        _rates("domains", "All kernels, single steps, f16", by_type["f16"], 1),
+        _rates("domains-f32", "All kernels, single steps, f32", by_type["f32"], 1),
+        _rates("domains-f64", "All kernels, single steps, f64", by_type["f64"], 1),
         _left_out(groups),
     ]
     return Report(
