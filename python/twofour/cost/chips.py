@@ -22,7 +22,7 @@ class GpuModel:
     multiply-adds of dense matrix instructions by operand, sparse ones counting the zeros as well at
     twice the rate. `mma_sync_fraction` is the part of that rate that mma.sync reaches, and
     `mma_sp_sync_fraction` that of mma.sp.sync. `l2_bytes` is the size of the second-level cache,
-    `dram_latency_s` the time from a load to its data at the rate of a copy, `launch_seconds` what a
+    `dram_latency_s` the time from a load to its data in an idle memory, `launch_seconds` what a
     launch costs beside its work.
     """
 
@@ -52,13 +52,13 @@ def _hopper(
         name=name,
         architecture="sm_90",
         multiprocessors=132,
-        clock_hz=1.83e9,
+        clock_hz=1.98e9,
         dram_bytes_per_s=dram_bytes_per_s,
         copy_fraction=copy_fraction,
-        dram_latency_s=600e-9,
+        dram_latency_s=337e-9,
         l2_bytes=l2_bytes,
         l2_bytes_per_clock=4472,
-        mma_macs_per_clock={"f16": 2048, "bf16": 2048, "tf32": 1024, "f64": 128},
+        mma_macs_per_clock={"f16": 1893, "bf16": 1893, "tf32": 946, "f64": 128},
         fma_per_clock={"f16": 256, "f32": 128, "f64": 64},
         mma_sync_fraction=0.65,
         mma_sp_sync_fraction=0.45,

@@ -37,7 +37,8 @@ class Costs:
     Blocks that march read `halo_bytes` for every output point besides `dram_bytes`, which their
     neighbours read, too; they come from the second-level cache as far as it holds what marches at
     work have read. `span_bytes` are the inputs of the marches at work on one multiprocessor, from
-    their first rows to their last ones; 0 for blocks that do not march.
+    their first rows to their last ones; 0 for blocks that do not march. `reads_to_registers` tells
+    whether warps read ahead to registers, and wait there, rather than to shared memory.
     """
 
     instructions: float
@@ -52,5 +53,6 @@ class Costs:
     steps: int = 1
     halo_bytes: float = 0.0
     span_bytes: float = 0.0
+    reads_to_registers: bool = False
     mma: Mapping[Mma, float] = field(default_factory=dict)
     fma: Mapping[str, float] = field(default_factory=dict)

@@ -20,8 +20,8 @@ from twofour.runtime.launching import balanced_block_count, block_count
 # Instructions of a warp, whatever it computes: who it is, where its strip lies, and whether it
 # touches an edge; a read, and the address of a row of them; an address and the write of a row of
 # outputs.
-START, READ, ADDRESS, WRITE = 110, 1, 1, 2
-START_BETWEEN = 97  # more where there is an axis between
+START = {1: 96, 2: 110, 3: 207}  # by rank of the arrays
+READ, ADDRESS, WRITE = 1, 1, 2
 STEP, ROUND = 2, 7  # of the march, and of its main loop
 TRIMMED = 2  # with several levels: who holds outputs that are complete
 MOVED = 0.75  # of the words that were read ahead, in loops of one step a round
@@ -110,11 +110,13 @@ def march_costs(
     wavefronts += work.transposed * layout.rows * layout.levels
     room = outputs_of_strips(layout, shape)
     rows = room * rows_added(layout, steps) / (steps * outputs)
-    read = block_bytes(layout)
+    read = read_bytes(layout, layout.warps)
+    # Warps that load to registers are too far apart for the first level to hold what they share.
+    asked = read_bytes(layout, layout.warps if layout.ring else 1)
     return Costs(
         instructions=room * march_instructions(layout, work, steps, shape) / (steps * outputs),
         l1_wavefronts=room * wavefronts / outputs,
-        l2_bytes=halo * read + work.table_bytes / (steps * outputs) + size,
+        l2_bytes=halo * asked + work.table_bytes / (steps * outputs) + size,
         dram_bytes=2 * size,
         halo_bytes=halo * read - size,
         span_bytes=layout.resident * steps * layout.tile_outputs * size,
@@ -124,6 +126,7 @@ def march_costs(
         resident_blocks=layout.resident,
         blocks=blocks,
         steps=layout.levels,
+        reads_to_registers=not layout.ring,
         **{
             name: {kind: count * rows for kind, count in of_row.items()}
             for name, of_row in products.items()
@@ -246,8 +249,7 @@ def march_instructions(layout: March, work: Work, steps: int, shape: Sequence[in
     reading = _Reading.of(layout)
     step = row + reading.met + reading.asked
     always = (
-        START
-        + (START_BETWEEN if layout.rank == 3 else 0)
+        START[layout.rank]
         + work.start
         + reading.begun
         + work.added * rows_added(layout, steps)
@@ -298,13 +300,16 @@ def edge_share(layout: March, steps: int, extent: int) -> float:
     return min(1.0, at_ends * steps / strips)
 
 
-def block_bytes(layout: March) -> float:
-    """Bytes of the sectors that a block reads in a step, for each output of it."""
+def read_bytes(layout: March, warps: int) -> float:
+    """Bytes of the sectors that so many neighbouring warps read in a step, for an output of theirs.
+
+    What several of them read counts once.
+    """
     lo, hi = layout.trimmed
     if layout.rank < 3:
-        rows, across = 1, layout.warps * layout.width
+        rows, across = 1, warps * layout.width
     else:
-        rows, across = layout.warps * layout.rows, layout.width
+        rows, across = warps * layout.rows, layout.width
     starts: dict[int, list[int]] = {}
     for meeting in layout.meetings:
         for row in range(rows):

@@ -6,12 +6,10 @@ of matrix instructions, and T_memory, the longer of global and shared memory. He
 resources: DRAM, the second-level cache, wavefronts of the first level and shared memory, matrix
 instructions, scalar arithmetic, instruction issue, and the latency of DRAM by Little's law. They
 work side by side, the better the more warps there are: a launch takes less than the sum of their
-times, and more than the longest. None but DRAM may be busier than BUSY_LIMIT of its peak: a launch
-that needs more is slower than DRAM allows. Times are those of waves, so that a last wave that is
-not full costs more than its share.
-
-DRAM is slower the farther apart the places are that a launch reads and writes at a time, and reads
-again what the second-level cache does not hold until neighbouring marches read it.
+times, and more than the longest. What comes near the rate of a copy leaves all else at most
+BUSY_LIMIT of its peak. Times are those of waves, so that a last wave that is not full costs more
+than its share. DRAM is slower the farther apart the places are that a launch reads and writes at a
+time.
 """
 
 from collections.abc import Collection, Mapping
@@ -22,16 +20,23 @@ from twofour.cost.chips import GpuModel
 from twofour.cost.costs import Costs
 from twofour.errors import TwofourError
 
-BUSY_LIMIT = 0.7
-LIMITED = ("l2", "l1", "fma", "issue")  # what else is measured against published peaks
-# Times of resources are added as their p-norm, where p grows by OVERLAP_WARP with every warp of a
-# multiprocessor; matrix instructions and what follows them wait for each other. Fitted to the
-# fastest of 942 layouts on an H200.
-OVERLAP, OVERLAP_MMA, OVERLAP_WARP = 2.9, 2.1, 0.1
+# Of a published peak: of matrix instructions where nothing was measured, and of all that is LIMITED
+# at more than so much of the rate of a copy.
+BUSY_LIMIT, NEAR_COPY = 0.7, 0.9
+LIMITED = ("l2", "l1", "mma", "fma", "issue")
+# Times of resources are added as their p-norm. For plain threads that march p is at least OVERLAP,
+# with matrix instructions OVERLAP_MMA, since what follows these waits for them; for a thread with a
+# few points of its own OVERLAP_POINTS, for blocks that wait for tiles in shared memory
+# OVERLAP_TILES. It grows by OVERLAP_WARP with every warp of a multiprocessor. Warps of a block that
+# share a ring wait for each other: it grows by OVERLAP_BLOCK with each of up to MOST_BLOCKS blocks.
+# Warps that wait for what they read to registers add OVERLAP_REGISTERS instead. All of this was
+# fitted to 1121 layouts on H200s, those near the fastest of their kernel first.
+OVERLAP, OVERLAP_MMA, OVERLAP_POINTS, OVERLAP_TILES = 2.45, 1.4, 1.4, 1.1
+OVERLAP_WARP, OVERLAP_BLOCK, MOST_BLOCKS, OVERLAP_REGISTERS = 0.041, 0.29, 5, 0.56
 WAVEFRONT_BYTES = 128
 # Marches are slower by so much for every doubling of what they work on at a time, from about so
 # many bytes on: fitted to copies on an H200, 1 to 512 rows a march, and to its kernels.
-SPREAD_LOSS, SPREAD_BYTES = 0.03, 16e6
+SPREAD_LOSS, SPREAD_BYTES = 0.028, 16e6
 # Shared by all multiprocessors: idle ones leave their part to the others.
 SHARED_BY_ALL = ("dram", "l2")
 
@@ -72,8 +77,7 @@ def predict(gpu: GpuModel, costs: Costs, points: int) -> Prediction:
     block_in_flight = costs.bytes_in_flight * costs.resident_warps / costs.resident_blocks
     moved = points_per_block * (costs.dram_bytes + costs.halo_bytes) / locality
     latency = moved / block_in_flight * gpu.dram_latency_s
-    power = OVERLAP_MMA if costs.mma else OVERLAP
-    power += OVERLAP_WARP * costs.resident_warps
+    power = _power(costs)
 
     def wave(blocks: int) -> tuple[float, str]:
         """Seconds of a wave, and what they are limited by."""
@@ -87,10 +91,11 @@ def predict(gpu: GpuModel, costs: Costs, points: int) -> Prediction:
         }
         seconds["latency"] = latency
         together = _overlapped(seconds.values(), power)
+        near_copy = seconds["dram"] / NEAR_COPY
         for name in LIMITED:
-            seconds[name] /= BUSY_LIMIT
-        resource = max(seconds, key=seconds.__getitem__)
-        return max(together, seconds[resource]), resource
+            at_limit = seconds[name] * reached[name] / BUSY_LIMIT
+            together = max(together, min(at_limit, near_copy))
+        return together, max(seconds, key=seconds.__getitem__)
 
     whole_wave = costs.resident_blocks * gpu.multiprocessors
     waves, rest = divmod(costs.blocks, whole_wave)
@@ -114,6 +119,19 @@ def predict(gpu: GpuModel, costs: Costs, points: int) -> Prediction:
         limited_by=max(shares, key=shares.__getitem__),
         busy=busy,
     )
+
+
+def _power(costs: Costs) -> float:
+    """How well resources work side by side: the exponent of the p-norm of their times."""
+    if costs.span_bytes:
+        power = OVERLAP_MMA if costs.mma else OVERLAP
+        if costs.reads_to_registers:
+            power += OVERLAP_REGISTERS
+        else:
+            power += OVERLAP_BLOCK * min(costs.resident_blocks, MOST_BLOCKS)
+    else:
+        power = OVERLAP_TILES if costs.mma else OVERLAP_POINTS
+    return power + OVERLAP_WARP * costs.resident_warps
 
 
 def _overlapped(seconds: Collection[float], power: float) -> float:
@@ -146,7 +164,8 @@ def _seconds_at_peak(gpu: GpuModel, costs: Costs, points: int) -> dict[str, floa
     )
     fma_clocks = sum(count / _rate(gpu.fma_per_clock, kind) for kind, count in costs.fma.items())
     return {
-        "dram": dram_bytes(gpu, costs, points) / gpu.dram_bytes_per_s,
+        # What the second level does not hold is read again: that shows in the loss by spread.
+        "dram": costs.dram_bytes / gpu.dram_bytes_per_s,
         "l2": costs.l2_bytes / (gpu.l2_bytes_per_clock * gpu.clock_hz),
         "l1": costs.l1_wavefronts * WAVEFRONT_BYTES / gpu.l1_bytes_per_clock / clocks,
         "mma": mma_clocks / clocks,

@@ -10,6 +10,7 @@ from twofour.layout.fragments import TILES
 from twofour.layout.stream import StreamLayout, metadata_words
 
 LOADED = 4  # instructions that load a matrix
+ON_A_LINE = 14  # more to begin with, where there is one axis
 CONVERTED, TRANSPOSED = 2, 2  # of a row of outputs
 EDGE_READ = 5  # masks
 PLACED = 0.7  # of a row that lies beside others of its step: where it begins
@@ -40,7 +41,7 @@ def _work(layout: StreamLayout) -> Work:
         row=CONVERTED + TRANSPOSED,
         added=len(layout.terms),
         edge_read=EDGE_READ,
-        start=LOADED * len(layout.matrices),
+        start=LOADED * len(layout.matrices) + ON_A_LINE * (layout.rank == 1),
         unpacked=PLACED * rows,
         passed=len(layout.exchanged),
         transposed=TRANSPOSED,

@@ -32,6 +32,7 @@ WHAT = "a plan of twofour tune"
 # Members of the plan that are JSON as they are, and members of Costs that are not.
 _PLAIN = ("name", "asked", "gpu", "constant", "fused_terms", "generator")
 _KINDS = ("mma", "fma")
+_FLAGS = ("reads_to_registers",)
 _COUNTS = ("resident_warps", "resident_blocks", "blocks", "steps")
 _POSITIVE = ("instructions", "bytes_in_flight")
 
@@ -174,6 +175,7 @@ def _planned_entry(planned: Planned) -> dict:
 
 def _planned(entry: dict) -> Planned:
     read = dict.fromkeys(_COUNTS, count) | dict.fromkeys(_POSITIVE, positive)
+    read |= dict.fromkeys(_FLAGS, bool)
     costs = {
         name: read.get(name, amount)(value)
         for name, value in entry["costs"].items()
