@@ -175,20 +175,33 @@ func.func @shared(%s: !temp, %t: !temp) -> (!inner, !inner) {
 // SUMS-NOT: arith.subf
 // SUMS: vector.store
 
-// Past the caches rows are stored one by one, since each begins elsewhere in a line, and in whole
-// lines: two vectors. What lines leave goes to the caches.
+// Past the caches four rows are stored side by side, each from its own first whole line on, and in
+// whole lines: two vectors. What lines leave goes to the caches.
 
 // LINES: func.func @pairs_kernel0_nontemporal(
 // LINES: scf.for %[[ROW:[a-z0-9]+]] =
 // LINES: arith.muli %[[ROW]]
 // LINES: arith.remui %{{.*}}, %c8
 // LINES: %[[FIRST:.*]] = arith.minsi
+// LINES: %[[SECOND:.*]] = arith.minsi
+// LINES-COUNT-2: arith.minsi
+// LINES: scf.for %{{.*}} = %c0 to %[[FIRST]] step %c4
+// LINES: vector.maskedstore %{{.*}}[%[[ROW]],
+// LINES: scf.for %{{.*}} = %c0 to %[[SECOND]] step %c4
 // LINES: vector.maskedstore
-// LINES: scf.for %{{.*}} = %[[FIRST]] to %{{.*}} step %c8
+// LINES-COUNT-3: arith.maxsi
+// LINES: scf.for %[[PLACE:[a-z0-9]+]] = %c0 to %[[TOGETHER:.*]] step %c8
+// LINES: arith.addi %[[FIRST]], %[[PLACE]]
+// LINES-COUNT-2: vector.store %{{.*}}[%[[ROW]], %{{.*}} {alignment = 32 : i64, nontemporal = true}
+// LINES: arith.addi %[[SECOND]], %[[PLACE]]
+// LINES-COUNT-6: vector.store {{.*}} {alignment = 32 : i64, nontemporal = true}
+// LINES: %[[REST:.*]] = arith.addi %[[FIRST]], %[[TOGETHER]]
+// LINES: scf.for %{{.*}} = %[[REST]] to %{{.*}} step %c8
 // LINES-COUNT-2: vector.store {{.*}} {alignment = 32 : i64, nontemporal = true}
-// LINES-NOT: nontemporal = true
-// LINES: vector.store %{{[a-z0-9_]+}}, %{{[a-z0-9_]+}}[%{{[a-z0-9_]+}}, %{{[a-z0-9_]+}}] : memref
-// LINES: vector.maskedstore
+// LINES: scf.for %{{.*}} step %c4
+// LINES: vector.store %{{[a-z0-9_]+}}, %{{[a-z0-9_]+}}[%[[ROW]], %{{[a-z0-9_]+}}] : memref
+// LINES: vector.maskedstore %{{.*}}[%[[ROW]],
+
 func.func @pairs(%t: !temp) -> !inner {
   %r = "stencil.weighted_sum"(%t) {offsets = [[-1, -1], [-1, 1], [0, -1], [0, 0], [0, 1], [1, -1], [1, 1]], weights = array<f64: 3.0, -3.0, 4.0, 5.0, -4.0, 3.0, -3.0>} : (!temp) -> !inner
   return %r : !inner

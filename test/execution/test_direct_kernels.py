@@ -42,7 +42,7 @@ def compiled(monkeypatch, kernel, dtype, tile):
 
 # Elements from row to row: all rows begin at the same place of a line, or each at another one.
 @pytest.mark.parametrize("pitch", [128, 99])
-@pytest.mark.parametrize("tile", [(1, 1), (1, 4), (2, 2), (4, 1)])
+@pytest.mark.parametrize("tile", [(1, 1), (1, 4), (2, 2), (4, 1), (2, 2, 16)])
 @pytest.mark.parametrize(
     ("name", "dtype"), [("heat2d_ftcs", "f64"), ("heat2d_ftcs", "f32"), ("heat3d_ftcs", "f64")]
 )

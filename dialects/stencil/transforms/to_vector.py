@@ -66,11 +66,11 @@ def _is_memory_bound(kernel: DirectKernel, element: ir.Type) -> bool:
 class ConvertStencilToVectorPass(ModulePass):
     """Lower every weighted sum to a vectorised kernel and a call of it (the direct CPU route).
 
-    `machine` names the vector registers to use: avx512, avx2, sse, neon, or those of the host.
-    `tile` = rows, vectors is the block of outputs that is summed up in registers; a model of the
-    processor chooses it otherwise. With `reassociate` inputs of a row that have the same weight are
-    added before they are multiplied. With `nontemporal`, kernels of f32 and f64 of at most 16 terms
-    get another one beside them, NAME_nontemporal, that stores past the caches.
+    `machine` names the vector registers to use: avx512, znver4, avx2, sse, neon, or those of the
+    host. `tile` = rows, vectors is the block of outputs that is summed up in registers; a model of
+    the processor chooses it otherwise. With `reassociate` inputs of a row that have the same weight
+    are added before they are multiplied. With `nontemporal`, kernels of f32 and f64 of at most 16
+    terms get another one beside them, NAME_nontemporal, that stores past the caches.
     """
 
     name: ClassVar[str] = "convert-stencil-to-vector"

@@ -10,7 +10,8 @@ sparse route where terms are single points.
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
 
 from twofour.mlir import arith, func, ir, math, memref, scf, vector
 from twofour.runtime.page_offset import CACHE_LINE
@@ -25,6 +26,10 @@ from twofour.targets.cpu.kernel_abi import (
 from twofour.targets.cpu.register_tile import RegisterTile, arithmetic, choose_tile
 from twofour.targets.cpu.row_sums import Offset, Rows, Signed, Step, sum_rows, terms_of
 from twofour.targets.cpu.vector_unit import VectorUnit
+
+# Rows of two axes that are stored past the caches side by side: memory serves several better than
+# one. In three axes the rows of so many planes are too many.
+ROWS_PAST_CACHES = 4
 
 
 @dataclass(frozen=True)
@@ -82,19 +87,20 @@ def build_direct_kernel(
     """Insert the kernel's function at the current insertion point.
 
     `tile` is the block of outputs, the one for the vector unit where it is None. With `nontemporal`
-    whole cache lines are stored past the caches, row by row, since every row is aligned
-    differently; the element must then be one of f32 and f64. `rows_of(n)` says what is
+    whole cache lines are stored past the caches, of every row from another column on, since rows
+    are aligned differently; the element must then be one of f32 and f64. `rows_of(n)` says what is
     added to n rows in which order, for every output in the same one; the kernel's own otherwise.
     """
     inputs = len(kernel.inputs) + kernel.has_addend
     views = [view_type(kernel.rank, element)] * (inputs + 1)
     function = kernel_function(kernel.name, views, inputs)
     with ir.InsertionPoint(function.entry_block):
-        code = ElementCode(element, unit.bytes)
         chosen = tile or kernel.tile(unit, nontemporal)
+        size = chosen.vector_bytes or unit.bytes
         if nontemporal:
             # Lines that caches hold a part of must not be stored past them: that takes far longer.
-            chosen = RegisterTile(1, max(chosen.vectors, CACHE_LINE // unit.bytes))
+            chosen = replace(chosen, rows=1, vectors=max(chosen.vectors, CACHE_LINE // size))
+        code = ElementCode(element, size)
         rows_of = rows_of or kernel.rows
         _Emitter(kernel, code, chosen, function.entry_block, nontemporal, rows_of).emit()
         func.ReturnOp([])
@@ -165,15 +171,11 @@ class _Emitter:
         begin, end = self._extent(axis)
         innermost = self.kernel.rank - 1
         if axis == innermost:
-            if self.nontemporal:
-                aligned = self._aligned_from(bases, begin, end)
-                self._masked(self.rows_of(1), bases, begin, aligned)
-                begin = aligned
-            done = self._end_of_blocks(begin, end)
-            self._along(self.rows_of(1), bases, begin, done, self._block)
-            self._rest(bases, done, end)
+            self._side_by_side([bases], begin, end)
         elif axis == innermost - 1 and not self.nontemporal:
             self._plane(bases, begin, end)
+        elif axis == innermost - 1 == 0:
+            self._plane_past_caches(begin, end)
         else:
             for base in scf.for_(begin, end, self.constants.index(1)):
                 self._loops(axis + 1, [*bases, base])
@@ -206,6 +208,40 @@ class _Emitter:
             has_blocks = arith.cmpi(arith.CmpIPredicate.slt, row, whole)
             self._rest([*bases, row], arith.select(has_blocks, done, start), stop)
             scf.yield_([])
+
+    def _plane_past_caches(self, first: ir.Value, last: ir.Value) -> None:
+        """Some rows side by side, then those that are left one by one."""
+        start, stop = self._extent(1)
+
+        def several(row: ir.Value) -> None:
+            rows = [shifted(self.constants, [row], [n]) for n in range(ROWS_PAST_CACHES)]
+            self._side_by_side(rows, start, stop)
+
+        whole = strided_loop(self.constants, first, last, ROWS_PAST_CACHES, several)
+        for row in scf.for_(whole, last, self.constants.index(1)):
+            self._side_by_side([[row]], start, stop)
+            scf.yield_([])
+
+    def _side_by_side(self, rows: list[list[ir.Value]], begin: ir.Value, end: ir.Value) -> None:
+        """Rows of outputs, a block of each in turn, those past the caches from whole lines on."""
+        row, starts = self.rows_of(1), [begin] * len(rows)
+        if self.nontemporal:
+            starts = [self._aligned_from(bases, begin, end) for bases in rows]
+            for bases, start in zip(rows, starts, strict=True):
+                self._masked(row, bases, begin, start)
+        if len(rows) > 1:
+            size = self.constants.index(self.tile.vectors * self.code.lanes)
+            longest = arith.subi(end, reduce(arith.maxsi, starts))
+            together = arith.subi(longest, arith.remsi(longest, size))
+            for place in scf.for_(self.constants.index(0), together, size):
+                for bases, start in zip(rows, starts, strict=True):
+                    self._emit_block(row, [*bases, arith.addi(start, place)], self._block)
+                scf.yield_([])
+            starts = [arith.addi(start, together) for start in starts]
+        for bases, start in zip(rows, starts, strict=True):
+            done = self._end_of_blocks(start, end)
+            self._along(row, bases, start, done, self._block)
+            self._rest(bases, done, end)
 
     @property
     def _block(self) -> _Width:

@@ -15,36 +15,73 @@ from twofour.targets.cpu.vector_unit import VectorUnit
 
 # Powers of two: what is left of a row or of the rows takes longer.
 ROWS, VECTORS = (1, 2, 4), (1, 2, 4)
-# Rows of input that two rows of output read, as a part of what they would read one by one: with
-# less in common, several rows at once are slower.
-IN_COMMON = 0.7
 # Tiles are unrolled; beyond this many multiply-adds in one they only cost compile time.
 MAX_MULTIPLY_ADDS = 700
 
-# What a core starts in a cycle: multiply-adds, those and additions, loads, stores, and instructions
-# of all kinds.
-MULTIPLY_ADDS, ARITHMETIC, LOADS, STORES, INSTRUCTIONS = 2, 3, 2, 1, 5
-# Some loads of vectors that are not aligned lie in two lines of the cache.
-UNALIGNED = 1.2
+# What a core starts in a cycle: multiply-adds, those and additions, loads and stores.
+MULTIPLY_ADDS, ARITHMETIC, LOADS, STORES = 2, 3, 2, 1
 # Registers for a weight and a vector on its way.
 SPARE = 2
-# Chains of multiply-adds that keep a core busy, and how much of the lack of them shows. Tiles
-# overlap as far as their instructions are within the window.
-CHAINS, LACK, WINDOW = 8, 0.4, 128
-# Instructions that a tile takes besides.
-LOOP = 4
-# Rows that a tile may read and write before they cost, and what each further one does.
-STREAMS, STREAM_COST = 6, 0.02
-# How much of the work beside the longest shows: it overlaps, but not all of it.
-OVERLAP = 0.1
+
+
+@dataclass(frozen=True)
+class Core:
+    """What measuring showed of a core.
+
+    `in_common`: rows of input that two rows of output read, as a part of what they would read one
+    by one; with less in common, several rows at once are slower. `instructions`: of all kinds that
+    start in a cycle. `unaligned`, `unaligned_halves`: loads that are not aligned take so much
+    longer, since they lie in two lines of the cache; the latter where a core loads a register by
+    halves. `chains` of multiply-adds keep a core busy, and `lack` is how much of the lack of them
+    shows; tiles overlap as far as their instructions are within the `window`. `loop`: instructions
+    that a tile takes besides. `streams`: rows that a tile may read and write before each further
+    one costs `stream_cost`. `overlap`: how much of the work beside the longest shows. `stores`:
+    how much longer than others they take.
+    """
+
+    in_common: float = 0.7
+    instructions: float = 5
+    unaligned: float = 1.2
+    unaligned_halves: float = 1.2
+    chains: float = 8
+    lack: float = 0.4
+    window: int = 128
+    loop: float = 4
+    streams: float = 6
+    stream_cost: float = 0.02
+    overlap: float = 0.1
+    stores: float = 1
+
+
+# Fitted to an AMD EPYC of family 25, model 1 (Zen 3), assumed for others but Zen 4.
+CORE = Core()
+# Fitted to an AMD EPYC of family 25, model 17 (Zen 4).
+ZEN_4 = Core(
+    in_common=1,
+    instructions=4.2,
+    unaligned=1.7,
+    unaligned_halves=1.9,
+    chains=11,
+    lack=0.47,
+    window=370,
+    loop=2.5,
+    streams=13,
+    stream_cost=0.015,
+    overlap=0.33,
+    stores=1.5,
+)
 
 
 @dataclass(frozen=True)
 class RegisterTile:
-    """Outputs that are summed up together: rows, times vectors along the innermost axis."""
+    """Outputs that are summed up together: rows, times vectors along the innermost axis.
+
+    `vector_bytes` are those of a vector, None for whole registers.
+    """
 
     rows: int
     vectors: int
+    vector_bytes: int | None = None
 
 
 def choose_tile(
@@ -54,26 +91,28 @@ def choose_tile(
 
     `past_caches` says that the outputs are stored past the caches, one row after the other.
     """
+    core = ZEN_4 if unit.halved else CORE
     works = {1: _Work.of(rows_of(1))}
     if rank > 1 and not past_caches:
         several = {rows: _Work.of(rows_of(rows)) for rows in ROWS[1:]}
-        near = several[2].streams <= IN_COMMON * 2 * works[1].streams
+        near = several[2].streams <= core.in_common * 2 * works[1].streams
         for rows, work in several.items():
             if near or work.additions < rows * works[1].additions:
                 works[rows] = work
     tiles = [
-        RegisterTile(rows, vectors)
+        RegisterTile(rows, vectors, size)
         for rows, work in works.items()
+        for size in ((None, unit.bytes // 2) if unit.halved else (None,))
         for vectors in VECTORS
         if work.fits(vectors, unit)
     ]
-    return min(
-        tiles or [RegisterTile(1, 1)],
-        key=lambda tile: (
-            round(works[tile.rows].cycles(tile.vectors, unit), 6),
-            tile.rows * tile.vectors,
-        ),
-    )
+
+    def cycles(tile: RegisterTile) -> tuple[float, int]:
+        halves = 2 if unit.halved and tile.vector_bytes is None else 1
+        taken = works[tile.rows].cycles(tile.vectors, unit, core, halves)
+        return round(taken / halves, 6), tile.rows * tile.vectors
+
+    return min(tiles or [RegisterTile(1, 1)], key=cycles)
 
 
 def arithmetic(rows: Rows) -> float:
@@ -120,20 +159,21 @@ class _Work:
         unrolled = (self.multiply_adds + self.additions) * vectors
         return held <= unit.registers and unrolled <= MAX_MULTIPLY_ADDS
 
-    def cycles(self, vectors: int, unit: VectorUnit) -> float:
-        """Cycles for a vector of outputs, with so many vectors a row."""
+    def cycles(self, vectors: int, unit: VectorUnit, core: Core, halves: int) -> float:
+        """Cycles for a vector of outputs, with so many vectors a row of so many halves each."""
         outputs = self.rows * vectors
         multiply_adds, additions = self.multiply_adds * vectors, self.additions * vectors
         stay = self.weights + outputs + vectors <= unit.registers
         loads, weights = self.vectors * vectors, 0 if stay else self.multiply_adds
-        instructions = multiply_adds + additions + loads + weights + outputs + LOOP
-        chains = outputs * max(1, WINDOW / instructions)
-        lack = 1 + LACK * max(0, CHAINS / chains - 1)
+        unaligned = core.unaligned_halves if halves > 1 else core.unaligned
+        instructions = multiply_adds + additions + loads + weights + outputs + core.loop
+        chains = outputs * max(1, core.window / instructions)
+        lack = 1 + core.lack * max(0, core.chains / halves / chains - 1)
         work = (
-            self.arithmetic * vectors / MULTIPLY_ADDS * lack,
-            (UNALIGNED * loads + weights) / LOADS,
-            outputs / STORES,
-            instructions / INSTRUCTIONS,
+            halves * self.arithmetic * vectors / MULTIPLY_ADDS * lack,
+            halves * (unaligned * loads + weights) / LOADS,
+            halves * core.stores * outputs / STORES,
+            instructions / core.instructions,
         )
-        crowded = 1 + STREAM_COST * max(0, self.streams + self.rows - STREAMS)
-        return (max(work) + OVERLAP * sum(work)) * crowded / outputs
+        crowded = 1 + core.stream_cost * max(0, self.streams + self.rows - core.streams)
+        return (max(work) + core.overlap * sum(work)) * crowded / outputs

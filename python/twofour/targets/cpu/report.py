@@ -36,7 +36,8 @@ def cpu_report(compiled: CompiledCpu) -> dict:
 def _register_tile(kernel: DirectKernel) -> dict:
     unit = vector_unit("host")
     tile = kernel.tile(unit)
-    return {"rows": tile.rows, "vectors": tile.vectors, "vector_bytes": unit.bytes}
+    size = tile.vector_bytes or unit.bytes
+    return {"rows": tile.rows, "vectors": tile.vectors, "vector_bytes": size}
 
 
 def _time_tile(compiled: CompiledCpu, domain: tuple[int, ...]) -> dict:
