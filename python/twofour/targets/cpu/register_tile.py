@@ -89,7 +89,7 @@ def choose_tile(
 ) -> RegisterTile:
     """The tile that takes fewest cycles, where `rows_of(n)` is what is added to n rows.
 
-    `past_caches` says that the outputs are stored past the caches, one row after the other.
+    `past_caches` says that the outputs are stored past the caches, every row by itself.
     """
     core = ZEN_4 if unit.halved else CORE
     works = {1: _Work.of(rows_of(1))}
