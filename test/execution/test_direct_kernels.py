@@ -2,6 +2,7 @@
 """CPU kernels of every register tile, for any number of rows and columns, at any address."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -69,6 +70,15 @@ def test_every_extent_and_alignment(monkeypatch, name, dtype, tile, pitch):
             out[...] = 0
             assert not space.any()
         assert np.array_equal(*results)
+
+
+@pytest.mark.parametrize("size, lanes", [(16, 2), (32, 4)])
+def test_vectors_are_as_long_as_the_tile_says(monkeypatch, size, lanes):
+    module = compiled(
+        monkeypatch, cases.KERNELS["heat2d_ftcs"], "f64", (2, 2, size)
+    ).compiled.module
+    found = set(re.findall(r"vector<(\d+)xf64>", str(module)))
+    assert found == {str(lanes)}
 
 
 @pytest.mark.parametrize("dtype", ["f64", "f32"])

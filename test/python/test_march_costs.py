@@ -4,6 +4,7 @@
 import pytest
 
 from twofour.cost.march import edge_share, outputs_of_strips
+from twofour.cost.rolling import rolling_costs
 from twofour.layout.rolling import rolling_layouts
 
 OFFSETS = {"narrow": (-1, 0, 1), "a whole access": (-2, 0, 2), "downwind": (-3, -1, 0)}
@@ -48,3 +49,17 @@ def test_warps_at_the_ends_of_the_only_axis(offsets, strips):
     ]
     found = [any(at_an_end(march, strip, extent) for strip in of_warp) for of_warp in warps]
     assert edge_share(march, steps, extent) == pytest.approx(sum(found) / len(found))
+
+
+def test_what_warps_ask_of_the_second_level():
+    """Two axes, seven points a row: warps that read to registers ask for their halos each."""
+    offsets = range(-3, 4)
+    for ring in (False, True):
+        march = layout(offsets, 2, ring=ring, march=16)
+        costs = rolling_costs(march, (16, 10 * march.tile[-1]), "f64")
+        assert costs.reads_to_registers == (not ring)
+        # Outputs of 8 bytes, and a sector on either side of a strip of 64.
+        strips = 1 if not ring else march.warps
+        read = 8 * (1 + 2 * 32 / 8 / (64 * strips))
+        assert costs.l2_bytes == pytest.approx(8 + read)
+        assert costs.halo_bytes == pytest.approx(8 * 2 * 32 / 8 / (64 * march.warps))
