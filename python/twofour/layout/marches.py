@@ -69,6 +69,8 @@ def marches(
         )
         for count in ((stages,) if stages is not None else _stages_to_try(layout))
     ]
+    if not found:
+        raise Unsuitable(f"expected two axes for {levels} levels with a ring, got one")
     if block is not None:
         tiles = dict.fromkeys("x".join(map(str, layout.tile)) for layout in found)
         found = [layout for layout in found if layout.tile == tuple(block)]
