@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What kernels that march (layout.march) have in common: blocks, what they read, their rounds.
 
-Rows of inputs that warps of one block share in a step come from the first-level cache, those that
-neighbouring blocks share from the second as long as it holds them. A ring takes wavefronts of
-shared memory, and instructions for its groups and slots, but has no words to move.
+Warps that read to registers ask the second-level cache for all that they read, a ring once for what
+the warps of a block share. What neighbouring blocks share comes from there as long as it holds it.
+A ring takes wavefronts of shared memory, and instructions for its groups and slots, but has no
+words to move.
 """
 
 from __future__ import annotations
