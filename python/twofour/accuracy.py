@@ -8,6 +8,10 @@ g = gamma_{n+1}, gamma_k = k e / (1 - k e), and A = sum_i |w_i| |u_i| at the sam
 
     |computed - exact| <= g A + s (|exact| + g A) + t                                         (1)
 
+Rows summed up in pairs (see twofour.targets.cpu.row_pairs) multiply differences of inputs and sums
+of weights: a weight's part in them is at most 7 times its size, and three roundings come to it, so
+that g = 7 gamma_{n+4}, and t counts 2 n terms.
+
 where e is the unit roundoff of accumulation, s that of storage (0 where both are one type) and t
 covers underflow:
 
@@ -65,6 +69,9 @@ class _Rounding:
     product: float = 0.0
 
 
+# With weights w and v of a pair, |w + v| + |w| is at most so many |v|, since |w| <= 3 |v|.
+PAIRED_PARTS = 7
+
 _ROUNDING = {
     # Half of the smallest subnormal number is no float64: the whole stands in for it.
     "f64": _Rounding(2.0**-53, 0.0, 2.0**-1074, 0.0),
@@ -89,35 +96,45 @@ def sweep_error(
     absolute: np.ndarray | float,
     *,
     matrix: bool = False,
+    pairs: bool = False,
 ) -> np.ndarray | float:
     """Formula (1), or (3) with `matrix`: the error of one sweep from exact inputs, point by point.
 
     `exact` are the exact results, `absolute` the sums of |w_i| |u_i| at the same points (float64,
-    one shape), `terms` is the number n of weights. Raises TwofourError for an unknown dtype.
+    one shape), `terms` is the number n of weights; with `pairs` rows are summed up in pairs. Raises
+    TwofourError for an unknown dtype.
     """
     rounding = _rounding(dtype, matrix)
-    roundings = (terms + 1) * rounding.accumulation
+    roundings = (terms + (4 if pairs else 1)) * rounding.accumulation
     gamma = roundings / (1 - roundings)
+    if pairs:
+        gamma, terms = PAIRED_PARTS * gamma, 2 * terms
     underflow = rounding.storage_underflow + terms * rounding.term_underflow
     summed = (gamma + rounding.product * (1 + gamma)) * absolute
     return summed + rounding.storage * (np.abs(exact) + summed) + underflow
 
 
 def error_bound(
-    dtype: str, weights: Sequence[float], magnitude: float, steps: int = 1, *, matrix: bool = False
+    dtype: str,
+    weights: Sequence[float],
+    magnitude: float,
+    steps: int = 1,
+    *,
+    matrix: bool = False,
+    pairs: bool = False,
 ) -> float:
     """Formula (2): the largest error of any point after `steps` single steps.
 
     `weights` are those of the stencil; `magnitude` bounds |u| of the first input and of boundary
     constants. The magnitude of later inputs is bounded by L^k `magnitude`, so the bound is for the
-    worst input; (1) at the points of an actual input is sharper. Raises TwofourError for an unknown
-    dtype.
+    worst input; (1) at the points of an actual input is sharper. With `pairs` rows are summed up in
+    pairs. Raises TwofourError for an unknown dtype.
     """
     gain = float(np.sum(np.abs(np.asarray(weights, np.float64))))
     error = 0.0
     for _ in range(steps):
         grown = gain * (magnitude + error)
-        one = sweep_error(dtype, len(weights), grown, grown, matrix=matrix)
+        one = sweep_error(dtype, len(weights), grown, grown, matrix=matrix, pairs=pairs)
         error = gain * error + float(one)
         magnitude = max(magnitude, gain * magnitude)
     return error

@@ -174,7 +174,8 @@ def _blocks(report: dict) -> str:
     """What a CPU kernel sums up at a time, and what stays in the caches for several steps."""
     block, tile = report["register_tile"], report["time_tile"]
     rows, vectors, size = (block[name] for name in ("rows", "vectors", "vector_bytes"))
-    text = f"{rows} x {vectors} vectors of {size} bytes at a time"
+    pairs = ", rows in pairs" if block["in_pairs"] else ""
+    text = f"{rows} x {vectors} vectors of {size} bytes at a time{pairs}"
     if tile is None:
         return text
     extents, domain = (" x ".join(map(str, tile[name])) for name in ("extents", "domain"))

@@ -3,6 +3,7 @@
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=avx2 tile=2,2' | filecheck %s --check-prefix=WIDE
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=avx2 tile=2,1 reassociate=true' | filecheck %s --check-prefix=SUMS
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=avx2 tile=4,1 nontemporal=true' | filecheck %s --check-prefix=LINES
+// RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=znver4 tile=1,1 reassociate=true' | filecheck %s --check-prefix=PAIR
 
 !temp = !stencil.temp<#stencil.bounds<[-2], [66]>, f64>
 !inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
@@ -213,4 +214,56 @@ func.func @unknown_bounds(%t: !stencil.temp<1 : i64, f64>) -> !stencil.temp<1 : 
   // expected-error @+1 {{'stencil.weighted_sum' op expected known bounds, got !stencil.temp<1 : i64, f64>; run stencil-infer-bounds}}
   %r = "stencil.weighted_sum"(%t) {offsets = [[0]], weights = array<f64: 1.0>} : (!stencil.temp<1 : i64, f64>) -> !stencil.temp<1 : i64, f64>
   return %r : !stencil.temp<1 : i64, f64>
+}
+
+// -----
+
+// On a core that adds beside its multiply-adds, two rows share the products of the sum of a pair of
+// weights: 15 multiply-adds for 18. The first row may be an odd one: it comes alone, with the
+// products it would have in its pair. The weights of a pair are in the ratio of 3 at most.
+
+!boxed = !stencil.temp<#stencil.bounds<[-1, -1], [65, 65]>, f64>
+!plane = !stencil.temp<#stencil.bounds<[0, 0], [64, 64]>, f64>
+
+// PAIR-LABEL: func.func @box_kernel0(
+// PAIR-SAME: %[[IN:[a-z0-9]+]]: memref<?x?xf64, {{.*}}, %[[OUT:[a-z0-9]+]]: memref<?x?xf64, {{.*}}, %[[BEGIN:[a-z0-9]+]]: index, %[[END:[a-z0-9]+]]: index)
+// PAIR-DAG: %[[W0:.*]] = arith.constant dense<5.000000e-01>
+// PAIR-DAG: %[[W1:.*]] = arith.constant dense<1.250000e+00>
+// PAIR-DAG: %[[BOTH:.*]] = arith.constant dense<1.750000e+00>
+// PAIR-DAG: %[[W2:.*]] = arith.constant dense<2.000000e+00>
+// PAIR: %[[ODD:.*]] = arith.remsi %[[BEGIN]], %c2
+// PAIR: %[[FROM:.*]] = arith.addi %[[BEGIN]], %[[ODD]]
+// PAIR: %[[EVEN:.*]] = arith.minsi %[[FROM]], %[[END]]
+// PAIR: scf.for %[[ROW:[a-z0-9]+]] = %[[BEGIN]] to %[[EVEN]] step %c1
+// PAIR: %[[D1:.*]] = vector.load %[[IN]][%[[ROW]],
+// PAIR: arith.mulf %[[BOTH]], %[[D1]]
+// PAIR: %[[D2:.*]] = vector.load
+// PAIR: %[[UP:.*]] = arith.subf %[[D2]], %[[D1]]
+// PAIR: arith.mulf %[[W1]], %[[UP]]
+// PAIR: vector.store
+// PAIR: scf.for %[[ROW:[a-z0-9]+]] = %[[EVEN]] to %{{.*}} step %c2
+// PAIR: %[[D0:.*]] = vector.load %[[IN]][%[[ROW]],
+// PAIR: %[[D1:.*]] = vector.load
+// PAIR-NEXT: %[[DOWN:.*]] = arith.subf %[[D0]], %[[D1]]
+// PAIR-NEXT: %[[S0:.*]] = arith.mulf %[[W0]], %[[DOWN]]
+// PAIR-NEXT: %[[SHARED:.*]] = arith.mulf %[[BOTH]], %[[D1]]
+// PAIR: %[[D2:.*]] = vector.load
+// PAIR-NEXT: %[[T0:.*]] = math.fma %[[W2]], %[[D2]], %[[S0]]
+// PAIR-NEXT: %[[UP:.*]] = arith.subf %[[D2]], %[[D1]]
+// PAIR-NEXT: %[[S1:.*]] = arith.mulf %[[W1]], %[[UP]]
+// PAIR: %[[D3:.*]] = vector.load
+// PAIR-NEXT: math.fma %[[W2]], %[[D3]], %[[S1]]
+// PAIR-COUNT-10: math.fma
+// PAIR-NEXT: %[[R0:.*]] = arith.addf %{{.*}}, %[[P:.*]] :
+// PAIR-NEXT: %[[R1:.*]] = arith.addf %{{.*}}, %[[P]] :
+// PAIR-NEXT: vector.store %[[R0]], %[[OUT]][%[[ROW]],
+// PAIR: vector.store %[[R1]], %[[OUT]]
+// PAIR: return
+
+func.func @box(%t: !boxed) -> !plane {
+  %r = "stencil.weighted_sum"(%t) {
+    offsets = [[-1, -1], [-1, 0], [-1, 1], [0, -1], [0, 0], [0, 1], [1, -1], [1, 0], [1, 1]],
+    weights = array<f64: 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.25, 2.5>
+  } : (!boxed) -> !plane
+  return %r : !plane
 }

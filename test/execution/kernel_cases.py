@@ -4,6 +4,7 @@
 The compiler is imported when something is compiled: what runs from bundles needs none.
 """
 
+from dataclasses import replace
 from functools import cache, lru_cache
 
 import numpy as np
@@ -164,11 +165,12 @@ def error_bounds(
     boundary,
     *,
     matrix: bool = False,
+    pairs: bool = False,
 ) -> list[np.ndarray]:
     """The bound on the error of each state, point by point: formula (2) of twofour.accuracy.
 
-    With `matrix`, steps are those of tensor cores, formula (3). Doubled for f64, since the float64
-    reference rounds as much as an f64 kernel does.
+    With `matrix`, steps are those of tensor cores, formula (3), with `pairs` rows are summed up in
+    pairs. Doubled for f64, since the float64 reference rounds as much as an f64 kernel does.
     """
     weights, inexact = np.abs(kernel.weights), reference.without_constants(boundary)
     box = reference.updated(states[0].shape, kernel.offsets, boundary)
@@ -176,7 +178,7 @@ def error_bounds(
     for after, summed in zip(states[1:], sums, strict=True):
         carried = reference.step(bounds[-1], kernel.offsets, weights, inexact)
         sizes = np.abs(after) + carried, summed + carried
-        fresh = sweep_error(dtype, len(weights), *sizes, matrix=matrix)
+        fresh = sweep_error(dtype, len(weights), *sizes, matrix=matrix, pairs=pairs)
         # Points that are not updated carry no error.
         bounds.append(np.zeros_like(fresh))
         bounds[-1][box] = (carried + fresh)[box]
@@ -197,8 +199,32 @@ def convolved(kernel: Kernel, steps: int) -> tuple[int, float]:
     return np.count_nonzero(grid), float(np.abs(grid).sum())
 
 
+def rows_in_pairs(kernel: Kernel) -> bool:
+    """Whether schedule direct sums up rows in pairs on this processor."""
+    from twofour.targets.cpu.direct_kernel import DirectKernel, Terms
+    from twofour.targets.cpu.vector_unit import vector_unit
+
+    direct = DirectKernel("k", [Terms(kernel.offsets, kernel.weights)], reassociate=True)
+    return direct.in_pairs(vector_unit("host"))
+
+
+def pair_rows(monkeypatch) -> None:
+    """Let schedule direct sum up rows in pairs wherever it can, on any processor."""
+    from twofour.targets.cpu import direct_kernel, vector_unit
+
+    host = vector_unit.vector_unit("host")
+    units = {"host": replace(host, adds_beside=True)}
+    monkeypatch.setattr(vector_unit, "_host", lambda: "host")
+    monkeypatch.setattr(vector_unit, "_UNITS", vector_unit._UNITS | units)
+    monkeypatch.setattr(direct_kernel, "choose_rows", lambda single, in_pairs, unit: in_pairs)
+
+
 def fused_bound(states, dtype: str, kernel: Kernel, fuse_steps: int, boundary) -> float:
-    """The larger of the bounds of fused and of single steps, sweep by sweep, over all points."""
+    """The larger of the bounds of fused and of single steps, sweep by sweep, over all points.
+
+    Rows of two axes may be summed up in pairs, those of either kind.
+    """
+    pairs = kernel.rank == 2
     terms, fused_gain = convolved(kernel, fuse_steps)
     single_gain = gain(kernel.weights)
     outside = max(map(abs, reference.constants(boundary)), default=0.0)
@@ -214,10 +240,15 @@ def fused_bound(states, dtype: str, kernel: Kernel, fuse_steps: int, boundary) -
                 len(kernel.weights),
                 sizes[now + 1] + carried,
                 single_gain * sizes[now] + carried,
+                pairs=pairs,
             )
         carried = fused_gain * error
         fused = carried + sweep_error(
-            dtype, terms, sizes[done + width] + carried, fused_gain * sizes[done] + carried
+            dtype,
+            terms,
+            sizes[done + width] + carried,
+            fused_gain * sizes[done] + carried,
+            pairs=pairs,
         )
         error, done = max(single, fused), done + width
     return float(error) * (2 if dtype == "f64" else 1)

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import kernel_cases as cases
+from twofour.accuracy import sweep_error
 from twofour.compiler import compile_cpu
+from twofour.kernels import Kernel
 from twofour.options import CompileOptions
 from twofour.runtime import parse_boundary
 from twofour.targets.cpu import direct_kernel
@@ -16,6 +18,12 @@ from twofour.targets.cpu.executable import CpuExecutable
 from twofour.targets.cpu.register_tile import RegisterTile
 
 LINE = 64  # bytes
+# No two weights alike, so that every column of three has a pair.
+BOX = Kernel(
+    "box",
+    tuple(itertools.product((-1, 0, 1), repeat=2)),
+    (0.5, 0.7, 1.1, 0.9, 1.3, 0.8, 0.6, 1.2, 1.4),
+)
 
 
 def aligned(shape, dtype):
@@ -70,6 +78,42 @@ def test_every_extent_and_alignment(monkeypatch, name, dtype, tile, pitch):
             out[...] = 0
             assert not space.any()
         assert np.array_equal(*results)
+
+
+@pytest.mark.parametrize("tile", [(2, 1), (4, 2), (8, 1), (1, 4), (4, 2, 16)])
+@pytest.mark.parametrize("dtype", ["f64", "f32"])
+@pytest.mark.parametrize("name", ["box", "emboss3x3"])
+def test_rows_in_pairs(monkeypatch, name, dtype, tile):
+    """Any part of the rows, from even and odd ones, has the bits of the whole."""
+    cases.pair_rows(monkeypatch)
+    kernel = BOX if name == "box" else cases.KERNELS[name]
+    program = compiled(monkeypatch, kernel, dtype, tile)
+    single = program.compiled.single
+    linear = program._linear_kernel(single)
+    numbers = {"f32": np.float32, "f64": np.float64}[dtype]
+    sizes_of = Kernel("sizes", kernel.offsets, tuple(map(abs, kernel.weights)))
+    rows, pitch = 19, 99
+    for columns, skip in itertools.product((1, 4, 23, 71), (0, 3)):
+        shape = (rows, columns)
+        u = np.random.default_rng(5).random((rows + 2, columns + 2)).astype(numbers)
+        expected = explicit_sum(kernel, u, linear.reach_lo, shape)
+        results = []
+        for native in (linear.native, program._nontemporal_kernel(single)):
+            for cuts in ((0, 19), (0, 1, 19), (0, 3, 4, 10, 19), range(20)):
+                space = aligned((rows, pitch), numbers)
+                out = space[:, skip : skip + columns]
+                bound = native.bind([u], [out])
+                for begin, end in itertools.pairwise(cuts):
+                    bound.run(begin, end)
+                results.append(out.copy())
+                out[...] = 0
+                assert not space.any()
+        sizes = explicit_sum(sizes_of, u, linear.reach_lo, shape)
+        bound = sweep_error(dtype, len(kernel.weights), expected, sizes, pairs=True)
+        # The reference rounds as well.
+        assert (np.abs(results[0] - expected) <= 2 * bound).all()
+        for result in results[1:]:
+            cases.assert_same_bits(result, results[0])
 
 
 @pytest.mark.parametrize("size, lanes", [(16, 2), (32, 4)])

@@ -39,7 +39,8 @@ def check(case: Case, schedules, steps=cases.STEPS, bounded: bool = True) -> dic
     states, sums = cases.exact_run(kernel, values_of, case.shape, case.boundary, max(steps), seed)
     bounds = None
     if bounded or case.dtype not in cases.TOLERANCE:
-        bounds = cases.error_bounds(states, sums, case.dtype, kernel, case.boundary)
+        pairs = schedules[0] == "direct" and cases.rows_in_pairs(kernel)
+        bounds = cases.error_bounds(states, sums, case.dtype, kernel, case.boundary, pairs=pairs)
     u = cases.stored(states[0], case.dtype)
     steppers = [
         cases.stepper(kernel, case.dtype, schedule, case.boundary) for schedule in schedules

@@ -48,6 +48,25 @@ def test_bits_of_single_steps(name, dtype):
                 cases.assert_same_bits(stepper.advance(u, count), states[count], boundary)
 
 
+@pytest.mark.parametrize("shape", [(37, 61), (24, 40), (3, 9)])
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_in_pairs_have_the_bits_of_single_steps(monkeypatch, mode, shape):
+    """Even and odd rows are those of the domain, wherever a tile and its steps begin."""
+    cases.pair_rows(monkeypatch)
+    kernel, steps = cases.KERNELS["emboss3x3"], 5
+    u = np.random.default_rng(3).random(shape)
+    for other, past_caches in (("periodic", False), ("fixed", True)):
+        monkeypatch.setattr(tiled_stepping, "stores_past_caches", lambda *_, p=past_caches: p)
+        boundary = f"{mode},{other}"
+        whole = tiled(kernel, "f64", boundary, 1, (1, shape))
+        states = [u]
+        for _ in range(steps):
+            states.append(whole.advance(states[-1], 1))
+        for tile, threads in itertools.product(TILES[2], (1, 3)):
+            stepper = tiled(kernel, "f64", boundary, threads, tile)
+            cases.assert_same_bits(stepper.advance(u, steps), states[steps], boundary)
+
+
 @pytest.mark.parametrize("dtype", ["f64", "f32"])
 @pytest.mark.parametrize("name", ["heat1d_ftcs", "heat2d_ftcs", "heat3d_ftcs"])
 def test_stores_past_caches(monkeypatch, name, dtype):

@@ -14,6 +14,7 @@ from twofour.options import CompileOptions
 from twofour.runtime import parse_boundary
 from twofour.runtime.sweeps import Box
 from twofour.runtime.tiles import Geometry
+from twofour.targets.cpu import vector_unit as vector_units
 from twofour.targets.cpu.executable import CpuExecutable
 from twofour.targets.cpu.vector_unit import vector_unit
 
@@ -94,6 +95,17 @@ def test_says_what_stays_in_registers_and_caches(capsys, kernel):
     extents = " x ".join(map(str, tile["extents"]))
     text = capsys.readouterr().out
     assert vectors in text and f" of {extents} points in a tile" in text
+    assert ("bytes at a time, rows in pairs;" in text) == block["in_pairs"]
+
+
+@pytest.mark.parametrize("machine", ["znver4", "avx2"])
+def test_says_where_rows_are_summed_up_in_pairs(capsys, monkeypatch, machine):
+    monkeypatch.setattr(vector_units, "_host", lambda: machine)
+    report = explain(capsys, "gauss7x7_binomial", "--dtype", "f64")
+    assert report["register_tile"]["in_pairs"] == (machine == "znver4")
+    assert main(["explain", "gauss7x7_binomial", "--dtype", "f64"]) == 0
+    text = capsys.readouterr().out
+    assert ("vectors of 64 bytes at a time, rows in pairs; on" in text) == (machine == "znver4")
 
 
 @pytest.mark.parametrize("words", [("--schedule", "sparse"), ("--fuse-steps", "2")])

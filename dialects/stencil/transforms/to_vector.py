@@ -18,6 +18,13 @@ Chains of weighted sums over several temps become one kernel with several inputs
 
         %s = arith.addf %a, %c : vector<8xf64>
         %t = arith.mulf %w, %s : vector<8xf64>
+
+and two rows of outputs share products with differences of inputs where the processor adds beside
+its multiply-adds and this spares enough of them:
+
+        %d = arith.subf %a, %b : vector<8xf64>
+        %both = math.fma %w01, %b, %p : vector<8xf64>
+        %even = math.fma %w0, %d, %q : vector<8xf64>
 """
 
 from dataclasses import dataclass, replace
@@ -69,8 +76,9 @@ class ConvertStencilToVectorPass(ModulePass):
     `machine` names the vector registers to use: avx512, znver4, avx2, sse, neon, or those of the
     host. `tile` = rows, vectors is the block of outputs that is summed up in registers; a model of
     the processor chooses it otherwise. With `reassociate` inputs of a row that have the same weight
-    are added before they are multiplied. With `nontemporal`, kernels of f32 and f64 of at most 16
-    terms get another one beside them, NAME_nontemporal, that stores past the caches.
+    are added before they are multiplied, and rows are summed up in pairs where that is faster
+    (znver4; a tile has an even number of rows then). With `nontemporal`, kernels of f32 and f64 of
+    at most 16 terms get another one beside them, NAME_nontemporal, that stores past the caches.
     """
 
     name: ClassVar[str] = "convert-stencil-to-vector"

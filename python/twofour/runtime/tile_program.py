@@ -94,7 +94,7 @@ class TileProgram:
             key = tuple(
                 (upper - lower, lower if self._near(geometry, axis, lower, upper) else None)
                 for axis, (lower, upper) in enumerate(limits)
-            ) + (box.lower[-1] % self._blocks.line,)
+            ) + (box.lower[-1] % self._blocks.line, box.lower[0] % 2)
             if key not in known:
                 begin = len(self._commands)
                 self._add(TileSteps(geometry, box, self.steps, self._row, self._blocks))
@@ -127,22 +127,25 @@ class TileProgram:
         for array, points in tile.scratch_points().items():
             self._points[array] = max(self._points.get(array, 0), points)
         for action in tile.actions:
-            rows = action.shape[0]
+            shape, begin = action.shape, 0
             first = len(self._views)
             if isinstance(action, Sweep):
-                reach = zip(action.shape, self._kernel.reach_lo, self._kernel.reach_hi, strict=True)
-                self._view(action.source, tuple(n + lo + hi for n, lo, hi in reach))
+                begin = action.skipped
+                shape = (shape[0] + begin, *shape[1:])
+                reach = zip(shape, self._kernel.reach_lo, self._kernel.reach_hi, strict=True)
+                self._view(action.source, tuple(n + lo + hi for n, lo, hi in reach), begin)
                 writes_target = action.target.array == TARGET
                 address = (self._last if writes_target else self._kernel.native).address
             else:
                 self._copied(action)
                 address = self._code.copy
-            self._view(action.target, action.shape)
-            self._commands.append((address, first, 0, rows))
+            self._view(action.target, shape, begin)
+            self._commands.append((address, first, begin, shape[0]))
 
-    def _view(self, cells: Cells, shape: tuple[int, ...]) -> None:
+    def _view(self, cells: Cells, shape: tuple[int, ...], skipped: int = 0) -> None:
+        """A view of cells and of `skipped` rows before them, which may lie before the array."""
         strides = self._strides if cells.extents is None else _strides(cells.extents)
-        offset = self._element.itemsize * _dot(strides, cells.start)
+        offset = self._element.itemsize * (_dot(strides, cells.start) - skipped * strides[0])
         steps = [s * step for s, step in zip(strides, cells.steps, strict=True)]
         self._views.append([cells.array, offset, 0, 0, 0, *shape, *steps])
 

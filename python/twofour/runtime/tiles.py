@@ -48,11 +48,15 @@ class Cells:
 
 @dataclass(frozen=True)
 class Sweep:
-    """The kernel writes cells of `shape` at `target`, its view of the input begins at `source`."""
+    """The kernel writes cells of `shape` at `target`, its view of the input begins at `source`.
+
+    `skipped` rows before them are counted, but not written: kernels may pair rows from even ones.
+    """
 
     source: Cells
     target: Cells
     shape: tuple[int, ...]
+    skipped: int = 0
 
 
 @dataclass(frozen=True)
@@ -229,17 +233,21 @@ class TileSteps:
             rims = around(box, bulk)
             if self._steps > 1:
                 bulk = self._widened(bulk, self._free_of_halo())
-            begin = tuple(lo - r for lo, r in zip(bulk.lower, g.reach_lo, strict=True))
-            yield Sweep(Cells(SOURCE, begin, ones), self._written(1, bulk.lower), bulk.shape)
+            for part, skipped in self._in_turn(bulk):
+                begin = tuple(lo - r for lo, r in zip(part.lower, g.reach_lo, strict=True))
+                target = self._written(1, part.lower)
+                yield Sweep(Cells(SOURCE, begin, ones), target, part.shape, skipped)
         for rim in rims:
             region = g.read_by(rim)
             for piece in pieces(region, g.interior, g.boundary):
                 at = piece.target.relative_to(region.lower).lower
                 target = Cells(GATHERED, at, ones, region.shape)
                 yield _copy(piece, Cells(SOURCE, piece.source, piece.steps), target)
-            begin = tuple(b - r for b, r in zip(g.below, g.reach_lo, strict=True))
-            gathered = Cells(GATHERED, begin, ones, region.shape)
-            yield Sweep(gathered, self._written(1, rim.lower), rim.shape)
+            for part, skipped in self._in_turn(rim):
+                at = part.relative_to(region.lower).lower
+                begin = tuple(lo - r for lo, r in zip(at, g.reach_lo, strict=True))
+                gathered = Cells(GATHERED, begin, ones, region.shape)
+                yield Sweep(gathered, self._written(1, part.lower), part.shape, skipped)
 
     def _bulk(self) -> Box:
         """What step 1 computes straight from the source."""
@@ -265,9 +273,26 @@ class TileSteps:
                 # Steps 2 and 3 have filled both arrays with what does not change.
                 continue
             yield _copy(piece, source, self._in_scratch(step - 1, piece.target.lower))
-        box = self._swept(step)
-        begin = [lo - r for lo, r in zip(box.lower, g.reach_lo, strict=True)]
-        yield Sweep(self._in_scratch(step - 1, begin), self._written(step, box.lower), box.shape)
+        for part, skipped in self._in_turn(self._swept(step)):
+            begin = [lo - r for lo, r in zip(part.lower, g.reach_lo, strict=True)]
+            source, target = self._in_scratch(step - 1, begin), self._written(step, part.lower)
+            yield Sweep(source, target, part.shape, skipped)
+
+    def _in_turn(self, box: Box) -> Iterator[tuple[Box, int]]:
+        """Parts of a box whose even and odd rows of the domain alternate, and what each one skips.
+
+        Where an odd number of rows repeats, the last one and the first one are both even.
+        """
+        g = self._geometry
+        if g.rank != 2:
+            yield box, 0
+            return
+        first, period = g.interior.lower[0], g.interior.shape[0]
+        lower, upper = box.lower[0], box.upper[0]
+        seams = range(first - (first - lower) // period * period, upper, period)
+        cuts = [seam for seam in seams if seam > lower] if period % 2 else []
+        for begin, end in itertools.pairwise([lower, *cuts, upper]):
+            yield box.with_axis(0, begin, end), (begin - first) % period % 2
 
     def _refreshed_from(self, piece: Piece, step: int) -> Cells | None:
         """Where cells beside what a step wrote are read from, None where they are there."""

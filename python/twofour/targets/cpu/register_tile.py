@@ -7,21 +7,26 @@ are the chains of multiply-adds that a core has to overlap; its rows are streams
 have to keep apart.
 """
 
-from collections.abc import Callable
+from collections import defaultdict
 from dataclasses import dataclass
 
-from twofour.targets.cpu.row_sums import Rows
+from twofour.targets.cpu.row_sums import Rows, RowsOf
 from twofour.targets.cpu.vector_unit import VectorUnit
 
 # Powers of two: what is left of a row or of the rows takes longer.
-ROWS, VECTORS = (1, 2, 4), (1, 2, 4)
+ROWS, VECTORS = (1, 2, 4, 8), (1, 2, 4)
+# Eight rows are for sums of so many points, one vector wide: rows of 4096 bytes and a few share
+# sets of the first cache, and short sums wait for those that were pushed out.
+MANY_ROWS, MANY_POINTS = 8, 12
 # Tiles are unrolled; beyond this many multiply-adds in one they only cost compile time.
 MAX_MULTIPLY_ADDS = 700
 
-# What a core starts in a cycle: multiply-adds, those and additions, loads and stores.
-MULTIPLY_ADDS, ARITHMETIC, LOADS, STORES = 2, 3, 2, 1
+# What a core starts in a cycle: multiply-adds, loads and stores.
+MULTIPLY_ADDS, LOADS, STORES = 2, 2, 1
 # Registers for a weight and a vector on its way.
 SPARE = 2
+# Rows are summed up in pairs where that takes no more than this part of the time: it rounds more.
+WORTH_PAIRS = 0.95
 
 
 @dataclass(frozen=True)
@@ -30,17 +35,20 @@ class Core:
 
     `in_common`: rows of input that two rows of output read, as a part of what they would read one
     by one; with less in common, several rows at once are slower. `instructions`: of all kinds that
-    start in a cycle. `unaligned`, `unaligned_halves`: loads that are not aligned take so much
-    longer, since they lie in two lines of the cache; the latter where a core loads a register by
-    halves. `chains` of multiply-adds keep a core busy, and `lack` is how much of the lack of them
-    shows; tiles overlap as far as their instructions are within the `window`. `loop`: instructions
-    that a tile takes besides. `streams`: rows that a tile may read and write before each further
-    one costs `stream_cost`. `overlap`: how much of the work beside the longest shows. `stores`:
-    how much longer than others they take.
+    start in a cycle, and `arithmetic`: multiply-adds and additions. `unaligned`,
+    `unaligned_halves`: loads that are not aligned take so much longer, since they lie in two lines
+    of the cache; the latter where a core loads a register by halves. `chains` of multiply-adds keep
+    a core busy, and `lack` is how much of the lack of them shows; tiles overlap as far as their
+    instructions are within the `window`. `loop`: instructions that a tile takes besides. `streams`:
+    rows that a tile may read and write before each further one costs `stream_cost`. `overlap`: how
+    much of the work beside the longest shows. `stores`: how much longer than others they take.
+    `reserved`: registers beside sums, inputs and weights, without which weights do not stay.
+    `eight_rows`: long sums may be formed for so many rows.
     """
 
     in_common: float = 0.7
     instructions: float = 5
+    arithmetic: float = 3
     unaligned: float = 1.2
     unaligned_halves: float = 1.2
     chains: float = 8
@@ -51,6 +59,8 @@ class Core:
     stream_cost: float = 0.02
     overlap: float = 0.1
     stores: float = 1
+    reserved: int = 0
+    eight_rows: bool = False
 
 
 # Fitted to an AMD EPYC of family 25, model 1 (Zen 3), assumed for others but Zen 4.
@@ -58,17 +68,20 @@ CORE = Core()
 # Fitted to an AMD EPYC of family 25, model 17 (Zen 4).
 ZEN_4 = Core(
     in_common=1,
-    instructions=4.2,
-    unaligned=1.7,
-    unaligned_halves=1.9,
-    chains=11,
-    lack=0.47,
-    window=370,
-    loop=2.5,
-    streams=13,
-    stream_cost=0.015,
-    overlap=0.33,
-    stores=1.5,
+    instructions=4.3,
+    arithmetic=3.5,
+    unaligned=1.65,
+    unaligned_halves=1.85,
+    chains=15.5,
+    lack=0.29,
+    window=286,
+    loop=0.1,
+    streams=13.6,
+    stream_cost=0.006,
+    overlap=0.4,
+    stores=1.35,
+    reserved=7,
+    eight_rows=True,
 )
 
 
@@ -85,92 +98,138 @@ class RegisterTile:
 
 
 def choose_tile(
-    rows_of: Callable[[int], Rows], rank: int, unit: VectorUnit, past_caches: bool = False
+    rows_of: RowsOf, rank: int, unit: VectorUnit, past_caches: bool = False
 ) -> RegisterTile:
     """The tile that takes fewest cycles, where `rows_of(n)` is what is added to n rows.
 
     `past_caches` says that the outputs are stored past the caches, every row by itself.
     """
-    core = ZEN_4 if unit.halved else CORE
-    works = {1: _Work.of(rows_of(1))}
-    if rank > 1 and not past_caches:
-        several = {rows: _Work.of(rows_of(rows)) for rows in ROWS[1:]}
-        near = several[2].streams <= core.in_common * 2 * works[1].streams
-        for rows, work in several.items():
-            if near or work.additions < rows * works[1].additions:
-                works[rows] = work
+    return _fastest(rows_of, rank, unit, past_caches)[1]
+
+
+def choose_rows(one_by_one: RowsOf, in_pairs: RowsOf, unit: VectorUnit) -> RowsOf:
+    """How rows of two axes are summed up: in pairs only where that is clearly faster."""
+    (alone, _), (paired, _) = (_fastest(rows_of, 2, unit) for rows_of in (one_by_one, in_pairs))
+    return in_pairs if paired <= WORTH_PAIRS * alone else one_by_one
+
+
+def arithmetic(rows: Rows, unit: VectorUnit) -> float:
+    """Multiply-adds that take as long as all arithmetic of an output."""
+    return _Work.of(rows).arithmetic(_core(unit)) / len(rows.outputs)
+
+
+def _core(unit: VectorUnit) -> Core:
+    return ZEN_4 if unit.halved else CORE
+
+
+def _fastest(
+    rows_of: RowsOf, rank: int, unit: VectorUnit, past_caches: bool = False
+) -> tuple[float, RegisterTile]:
+    """The cycles of a vector of outputs, and the tile."""
+    core, works = _core(unit), _works(rows_of, rank, unit, past_caches)
     tiles = [
         RegisterTile(rows, vectors, size)
         for rows, work in works.items()
         for size in ((None, unit.bytes // 2) if unit.halved else (None,))
         for vectors in VECTORS
-        if work.fits(vectors, unit)
+        if work.fits(vectors, unit) and (rows < MANY_ROWS or vectors == 1)
     ]
 
-    def cycles(tile: RegisterTile) -> tuple[float, int]:
+    def cycles(tile: RegisterTile) -> float:
         halves = 2 if unit.halved and tile.vector_bytes is None else 1
         taken = works[tile.rows].cycles(tile.vectors, unit, core, halves)
-        return round(taken / halves, 6), tile.rows * tile.vectors
+        return round(taken / halves, 6)
 
-    return min(tiles or [RegisterTile(1, 1)], key=cycles)
+    best = min(
+        tiles or [RegisterTile(min(works), 1)],
+        key=lambda tile: (cycles(tile), tile.rows * tile.vectors),
+    )
+    return cycles(best), best
 
 
-def arithmetic(rows: Rows) -> float:
-    """Multiply-adds that take as long as all arithmetic of an output."""
-    return _Work.of(rows).arithmetic / len(rows.outputs)
+def _works(rows_of: RowsOf, rank: int, unit: VectorUnit, past_caches: bool) -> dict[int, "_Work"]:
+    """The numbers of rows that a tile may have, and what they take."""
+    core, one = _core(unit), _Work.of(rows_of(1))
+    if rank == 1 or past_caches:
+        return {1: one}
+    long = core.eight_rows and one.vectors >= MANY_POINTS
+    works = {rows: _Work.of(rows_of(rows)) for rows in ROWS if rows < MANY_ROWS or long}
+    if one.sums > 1:
+        return {rows: work for rows, work in works.items() if rows % 2 == 0}
+    near = works[2].streams <= core.in_common * 2 * one.streams
+    return {
+        rows: work
+        for rows, work in works.items()
+        if rows == 1 or near or work.additions < rows * one.additions
+    }
 
 
 @dataclass(frozen=True)
 class _Work:
     """What rows of one vector each take: multiply-adds and additions, and what they read.
 
-    `vectors` are vectors of input, `weights` different ones, and `streams` rows of input.
+    `sums` are those of rows and those that rows share. `vectors` are vectors of input, `streams`
+    rows of it. `weights` are different ones that are in use at a time, `operands` the vectors of
+    one place that are: with differences one more.
     """
 
     rows: int
+    sums: int
     multiply_adds: int
     additions: int
     vectors: int
     weights: int
     streams: int
+    operands: int
 
     @classmethod
     def of(cls, rows: Rows) -> "_Work":
         steps = [(number, step) for number, steps in enumerate(rows.inputs) for step in steps]
-        points = {(number, point) for number, step in steps for point, _ in step.points}
+        added = {(n, points) for n, step in steps for points in (step.points, step.minus) if points}
+        points = {(number, point) for number, sum_of in added for point, _ in sum_of}
+        in_use = defaultdict(set)
+        for number, step in steps:
+            # Rows in pairs take column after column, others all columns of a row of inputs.
+            in_use[(number, step.first[-1]) if rows.shared else None].update(
+                weight for _, weight in step.weights
+            )
         return cls(
             len(rows.outputs),
+            len(rows.outputs) + len(rows.shared),
             sum(len(step.weights) for _, step in steps),
-            sum(len(step.points) - 1 for _, step in steps),
+            sum(len(sum_of) - 1 for _, sum_of in added)
+            + sum(bool(step.minus) for _, step in steps)
+            + sum(map(len, rows.shared)),
             len(points),
-            len({weight for _, step in steps for _, weight in step.weights}),
+            max(len(weights) for weights in in_use.values()),
             len({(number, point[:-1]) for number, point in points}),
+            2 if rows.shared else 1,
         )
 
-    @property
-    def arithmetic(self) -> float:
+    def arithmetic(self, core: Core) -> float:
         """Multiply-adds that take as long as these and the additions beside them."""
-        both = (self.multiply_adds + self.additions) * MULTIPLY_ADDS / ARITHMETIC
+        both = (self.multiply_adds + self.additions) * MULTIPLY_ADDS / core.arithmetic
         return max(self.multiply_adds, both)
 
     def fits(self, vectors: int, unit: VectorUnit) -> bool:
         """Whether sums and vectors fit into registers, and the code is short."""
-        held = self.rows * vectors + vectors + SPARE
+        held = (self.sums + self.operands) * vectors + SPARE
         unrolled = (self.multiply_adds + self.additions) * vectors
         return held <= unit.registers and unrolled <= MAX_MULTIPLY_ADDS
 
     def cycles(self, vectors: int, unit: VectorUnit, core: Core, halves: int) -> float:
         """Cycles for a vector of outputs, with so many vectors a row of so many halves each."""
-        outputs = self.rows * vectors
+        outputs, sums = self.rows * vectors, self.sums * vectors
         multiply_adds, additions = self.multiply_adds * vectors, self.additions * vectors
-        stay = self.weights + outputs + vectors <= unit.registers
+        held = self.weights + sums + self.operands * vectors + core.reserved
+        stay = held <= unit.registers
         loads, weights = self.vectors * vectors, 0 if stay else self.multiply_adds
         unaligned = core.unaligned_halves if halves > 1 else core.unaligned
         instructions = multiply_adds + additions + loads + weights + outputs + core.loop
-        chains = outputs * max(1, core.window / instructions)
+        chains = sums * max(1, core.window / instructions)
         lack = 1 + core.lack * max(0, core.chains / halves / chains - 1)
         work = (
-            halves * self.arithmetic * vectors / MULTIPLY_ADDS * lack,
+            halves * self.arithmetic(core) * vectors / MULTIPLY_ADDS * lack,
             halves * (unaligned * loads + weights) / LOADS,
             halves * core.stores * outputs / STORES,
             instructions / core.instructions,

@@ -17,9 +17,10 @@ from twofour.targets.cpu.vector_unit import vector_unit
 def cpu_report(compiled: CompiledCpu) -> dict:
     """Blocks and tiles of a linear step by direct sums, as plain values for JSON.
 
-    `register_tile`: rows and vectors of outputs that are summed up together, and the bytes of a
-    vector. `time_tile`: steps of a tile and its extents on a large fixed `domain`, by a run of many
-    steps on so many `threads`. Both None for programs and schedules that have none.
+    `register_tile`: rows and vectors of outputs that are summed up together, the bytes of a vector,
+    and whether the rows are summed up in pairs. `time_tile`: steps of a tile and its extents on a
+    large fixed `domain`, by a run of many steps on so many `threads`. Both None for programs and
+    schedules that have none.
     """
     report = {"register_tile": None, "time_tile": None}
     if not compiled.is_step or compiled.schedule != "direct":
@@ -37,7 +38,12 @@ def _register_tile(kernel: DirectKernel) -> dict:
     unit = vector_unit("host")
     tile = kernel.tile(unit)
     size = tile.vector_bytes or unit.bytes
-    return {"rows": tile.rows, "vectors": tile.vectors, "vector_bytes": size}
+    return {
+        "rows": tile.rows,
+        "vectors": tile.vectors,
+        "vector_bytes": size,
+        "in_pairs": kernel.in_pairs(unit),
+    }
 
 
 def _time_tile(compiled: CompiledCpu, domain: tuple[int, ...]) -> dict:

@@ -8,7 +8,7 @@ of 7 x 7 points 28 are left. Sums that no two rows would share stay products: th
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 # Sums are worth their additions where, in so many rows together, no more than this part of the
@@ -43,11 +43,13 @@ class Term:
 class Step:
     """Something to add: a sum of input points, as offsets from the first output, times weights.
 
-    `weights` are those of rows of outputs. One vector from each point on feeds them all.
+    `weights` are those of rows of outputs, then of the sums that rows share. One vector from each
+    point on feeds them all. The sum of the points in `minus` is subtracted.
     """
 
     points: tuple[Signed, ...]
     weights: Sequence[tuple[int, float]]
+    minus: tuple[Signed, ...] = ()
 
     @property
     def first(self) -> Offset:
@@ -56,10 +58,18 @@ class Step:
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows that are summed up together: where they lie, and the steps for every input, in order."""
+    """Rows that are summed up together: where they lie, and the steps for every input, in order.
+
+    `shared` are sums beside those of the rows: in the end each is added to some of them.
+    """
 
     outputs: Sequence[Offset]
     inputs: Sequence[Sequence[Step]]
+    shared: Sequence[Sequence[int]] = ()
+
+
+# What is added to so many rows; with rows in pairs, from a first one that is even (0) or odd (1).
+RowsOf = Callable[..., Rows]
 
 
 def terms_of(
@@ -101,10 +111,11 @@ def _in_common(points: Sequence[tuple[Offset, float]]) -> tuple[Term, ...]:
 
 
 def sum_rows(inputs: Sequence[Sequence[Term]], rank: int, count: int) -> Rows:
-    """So many rows of outputs along the last axis but one, for the terms of each input.
+    """So many rows of outputs along the last axis but one, or one of one axis, for each input.
 
     Every output gets its terms in their order, whatever the count.
     """
+    count = count if rank > 1 else 1
     outputs = [(0,) * (rank - 2) + (row, 0)[-rank:] for row in range(count)]
     return Rows(outputs, [_steps(terms, count) for terms in inputs])
 
