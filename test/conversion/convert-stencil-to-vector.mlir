@@ -1,9 +1,11 @@
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='tile=4,1' | filecheck %s
-// RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='tile=1,1 nontemporal=true' | filecheck %s --check-prefix=PAST
+// RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='tile=1,1 past-caches=beside' | filecheck %s --check-prefix=PAST
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=avx2 tile=2,2' | filecheck %s --check-prefix=WIDE
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=avx2 tile=2,1 reassociate=true' | filecheck %s --check-prefix=SUMS
-// RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=avx2 tile=4,1 nontemporal=true' | filecheck %s --check-prefix=LINES
+// RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=avx2 tile=4,1 past-caches=beside' | filecheck %s --check-prefix=LINES
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=znver4 tile=1,1 reassociate=true' | filecheck %s --check-prefix=PAIR
+// RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=znver4 past-caches=beside tile=4,1' | filecheck %s --check-prefix=BESIDE
+// RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=avx2 past-caches=instead' | filecheck %s --check-prefix=INSTEAD
 
 !temp = !stencil.temp<#stencil.bounds<[-2], [66]>, f64>
 !inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
@@ -50,7 +52,7 @@
 
 // PAST: func.func @sum_kernel0(
 // PAST-NOT: nontemporal = true
-// PAST: func.func @sum_kernel0_nontemporal(
+// PAST: func.func @sum_kernel0_past_caches(
 // PAST: memref.extract_aligned_pointer_as_index
 // PAST: %[[FIRST:.*]] = arith.minsi
 // PAST-NEXT: scf.for %{{.*}} = %{{.*}} to %[[FIRST]] step
@@ -179,7 +181,7 @@ func.func @shared(%s: !temp, %t: !temp) -> (!inner, !inner) {
 // Past the caches four rows are stored side by side, each from its own first whole line on, and in
 // whole lines: two vectors. What lines leave goes to the caches.
 
-// LINES: func.func @pairs_kernel0_nontemporal(
+// LINES: func.func @pairs_kernel0_past_caches(
 // LINES: scf.for %[[ROW:[a-z0-9]+]] =
 // LINES: arith.muli %[[ROW]]
 // LINES: arith.remui %{{.*}}, %c8
@@ -266,4 +268,33 @@ func.func @box(%t: !boxed) -> !plane {
     weights = array<f64: 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.25, 2.5>
   } : (!boxed) -> !plane
   return %r : !plane
+}
+
+// -----
+
+// Kernels for arrays larger than the caches are there beside others, or instead of them where the
+// arrays are: here 134 MB. They take rows one by one; znver4 does not store planes past the caches.
+
+!many = !stencil.temp<#stencil.bounds<[-1, 0, 0], [257, 256, 128]>, f64>
+!planes = !stencil.temp<#stencil.bounds<[0, 0, 0], [256, 256, 128]>, f64>
+
+// BESIDE-LABEL: func.func @planes_kernel0(
+// BESIDE: scf.for %{{.*}} step %c4
+// BESIDE-NOT: nontemporal = true
+// BESIDE: func.func @planes_kernel0_past_caches(
+// BESIDE-NOT: step %c4
+// BESIDE-NOT: nontemporal = true
+// BESIDE: return
+
+// INSTEAD-NOT: nontemporal = true
+// INSTEAD: func.func @planes_kernel0(
+// INSTEAD-NOT: func.func
+// INSTEAD: nontemporal = true
+// INSTEAD-NOT: past_caches
+
+func.func @planes(%t: !many) -> !planes {
+  %r = "stencil.weighted_sum"(%t) {
+    offsets = [[-1, 0, 0], [0, 0, 0], [1, 0, 0]], weights = array<f64: 0.25, 0.5, 0.25>
+  } : (!many) -> !planes
+  return %r : !planes
 }

@@ -3,6 +3,7 @@
 
 import itertools
 import time
+from dataclasses import replace
 from threading import Thread
 
 import numpy as np
@@ -12,6 +13,7 @@ import kernel_cases as cases
 import twofour
 from twofour.errors import TwofourError
 from twofour.runtime import parse_boundary, tile_program, tiled_stepping
+from twofour.targets.cpu import vector_unit
 
 MODES = ("fixed", "zero", "constant(0.5)", "periodic", "reflect", "nearest")
 SHAPES = {1: (331,), 2: (37, 61), 3: (9, 17, 23)}
@@ -56,7 +58,7 @@ def test_rows_in_pairs_have_the_bits_of_single_steps(monkeypatch, mode, shape):
     kernel, steps = cases.KERNELS["emboss3x3"], 5
     u = np.random.default_rng(3).random(shape)
     for other, past_caches in (("periodic", False), ("fixed", True)):
-        monkeypatch.setattr(tiled_stepping, "stores_past_caches", lambda *_, p=past_caches: p)
+        monkeypatch.setattr(tiled_stepping, "past_caches", lambda *_, p=past_caches: p)
         boundary = f"{mode},{other}"
         whole = tiled(kernel, "f64", boundary, 1, (1, shape))
         states = [u]
@@ -69,8 +71,8 @@ def test_rows_in_pairs_have_the_bits_of_single_steps(monkeypatch, mode, shape):
 
 @pytest.mark.parametrize("dtype", ["f64", "f32"])
 @pytest.mark.parametrize("name", ["heat1d_ftcs", "heat2d_ftcs", "heat3d_ftcs"])
-def test_stores_past_caches(monkeypatch, name, dtype):
-    monkeypatch.setattr(tiled_stepping, "stores_past_caches", lambda *arguments: True)
+def test_kernels_past_caches(monkeypatch, name, dtype):
+    monkeypatch.setattr(tiled_stepping, "past_caches", lambda *arguments: True)
     kernel = cases.KERNELS[name]
     shape = {1: (331,), 2: (37, 64), 3: (9, 17, 32)}[kernel.rank]
     u = cases.stored(cases.random_values(3, shape, dtype), dtype)
@@ -79,12 +81,37 @@ def test_stores_past_caches(monkeypatch, name, dtype):
         stepper = tiled(kernel, dtype, boundary, 2, tile)
         result = stepper.advance(u, 7)
         used = {program._last for program in stepper._plans[shape]._programs.values()}
-        assert used == {stepper._nontemporal()} != {None}
+        assert used == {stepper._past_caches()} != {None}
         monkeypatch.undo()
         cases.assert_same_bits(
             result, tiled(kernel, dtype, boundary, 1, (1, shape)).advance(u, 7), boundary
         )
-        monkeypatch.setattr(tiled_stepping, "stores_past_caches", lambda *arguments: True)
+        monkeypatch.setattr(tiled_stepping, "past_caches", lambda *arguments: True)
+
+
+@pytest.mark.parametrize("axes", [2, 3])
+def test_large_arrays_of_three_axes(monkeypatch, axes):
+    """Where they are not stored past the caches, their kernel reads the source as well."""
+    monkeypatch.setattr(tiled_stepping, "past_caches", lambda *arguments: True)
+    host = replace(vector_unit.vector_unit("host"), nontemporal_axes=axes)
+    monkeypatch.setattr(vector_unit, "_host", lambda: "host")
+    monkeypatch.setattr(vector_unit, "_UNITS", vector_unit._UNITS | {"host": host})
+    kernel, shape = cases.KERNELS["heat3d_ftcs"], (9, 17, 32)
+    u = np.random.default_rng(3).random(shape)
+    whole = tiled(kernel, "f64", "fixed", 1, (1, shape))
+    states = [u]
+    for _ in range(7):
+        states.append(whole.advance(states[-1], 1))
+    for tile in TILES[3]:
+        stepper = tiled(kernel, "f64", "fixed", 2, tile)
+        cases.assert_same_bits(stepper.advance(u, 7), states[7], tile)
+        large, main = stepper._past_caches(), stepper.single.native
+        for program in stepper._plans[shape]._programs.values():
+            assert program._last is large
+            assert program._first is (large if axes == 2 else main)
+            used = {address for address, *_ in program._commands}
+            if program.steps > 2:
+                assert used >= {main.address, large.address}
 
 
 def test_threads_that_are_done_help_those_that_are_late(monkeypatch):

@@ -10,7 +10,7 @@ from twofour.runtime.sweeps import Box
 from twofour.runtime.tile_choice import (
     Caches,
     choose_tiles,
-    stores_past_caches,
+    past_caches,
     worth_threads,
 )
 from twofour.runtime.tiles import Geometry
@@ -67,10 +67,23 @@ def test_small_work_is_for_one_thread():
 
 
 def test_stores_go_past_caches_that_arrays_do_not_fit():
-    assert stores_past_caches((4096, 4096), 8, MACHINE)
-    assert not stores_past_caches((512, 512), 8, MACHINE)
+    assert past_caches((4096, 4096), 8, MACHINE)
+    assert not past_caches((512, 512), 8, MACHINE)
     # Rows may begin anywhere, but are to have more whole lines than parts of lines.
-    assert stores_past_caches((4096, 4097), 8, MACHINE)
-    assert stores_past_caches((256, 256, 256), 4, MACHINE)
-    assert not stores_past_caches((500, 500, 200), 4, MACHINE)
-    assert stores_past_caches((1 << 24,), 4, MACHINE)
+    assert past_caches((4096, 4097), 8, MACHINE)
+    assert past_caches((256, 256, 256), 4, MACHINE)
+    assert not past_caches((500, 500, 200), 4, MACHINE)
+    assert past_caches((1 << 24,), 4, MACHINE)
+    # Three arrays may not fit where two do.
+    most = int((MACHINE.last / 2 / 8) ** 0.5)
+    assert not past_caches((most, most), 8, MACHINE)
+    assert past_caches((most, most), 8, MACHINE, arrays=3)
+
+
+def test_rows_are_read_one_by_one_where_arrays_do_not_fit_half_of_a_cache():
+    most = round((MACHINE.last / 4 / 8) ** (1 / 3))
+    assert past_caches((most + 4,) * 3, 8, MACHINE, nontemporal=False)
+    assert not past_caches((most - 4,) * 3, 8, MACHINE, nontemporal=False)
+    assert not past_caches((most + 4,) * 3, 8, MACHINE)
+    # Short rows are read one by one as well.
+    assert past_caches((1 << 10, 1 << 10, 16), 8, MACHINE, nontemporal=False)

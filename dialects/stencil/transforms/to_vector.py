@@ -28,7 +28,7 @@ its multiply-adds and this spares enough of them:
 """
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from twofour.dialects.stencil.chains import chain_ending_at
 from twofour.dialects.stencil.ops import WeightedSumOp
@@ -37,13 +37,12 @@ from twofour.dialects.stencil.traversal import nested_ops
 from twofour.errors import TwofourError
 from twofour.mlir import ir
 from twofour.passes import ModulePass
+from twofour.runtime.tile_choice import USUAL_CACHES, caches, past_caches
 from twofour.targets.cpu.direct_kernel import DirectKernel, build_direct_kernel
 from twofour.targets.cpu.register_tile import RegisterTile
 from twofour.targets.cpu.vector_unit import Machine, vector_unit
 
-NONTEMPORAL = "_nontemporal"
-# Sums of more terms take longer than memory does.
-MOST_TERMS = 16
+PAST_CACHES = "_past_caches"
 
 
 def _convert(op, options: "ConvertStencilToVectorPass") -> None:
@@ -55,18 +54,24 @@ def _convert(op, options: "ConvertStencilToVectorPass") -> None:
         unit = vector_unit(options.machine)
         tile = options.tile and RegisterTile(*options.tile)
         element = op.results[0].type.element_type
-        build_direct_kernel(kernel, element, unit, tile)
-        if options.nontemporal and _is_memory_bound(kernel, element):
-            beside = replace(kernel, name=kernel.name + NONTEMPORAL)
-            build_direct_kernel(beside, element, unit, tile, nontemporal=True)
+        waits = kernel.waits_for_memory(element, unit)
+        instead = options.past_caches == "instead" and waits and _is_large(op, kernel, options)
+        build_direct_kernel(kernel, element, unit, tile, past_caches=instead)
+        if options.past_caches == "beside" and waits:
+            beside = replace(kernel, name=kernel.name + PAST_CACHES)
+            build_direct_kernel(beside, element, unit, tile, past_caches=True)
     replace_by_sweep(op, kernel.name, chain.inputs)
     chain.erase_rest()
 
 
-def _is_memory_bound(kernel: DirectKernel, element: ir.Type) -> bool:
-    """Whether sweeps of large arrays wait for memory, so that stores past the caches are faster."""
-    terms = sum(len(terms.weights) for terms in kernel.inputs)
-    return terms <= MOST_TERMS and isinstance(element, ir.F32Type | ir.F64Type)
+def _is_large(op, kernel: DirectKernel, options: "ConvertStencilToVectorPass") -> bool:
+    """Whether the arrays of a sum do not fit the caches."""
+    kind = op.results[0].type
+    machine = caches() if options.machine == "host" else USUAL_CACHES
+    nontemporal = kernel.rank <= vector_unit(options.machine).nontemporal_axes
+    arrays = len(kernel.inputs) + kernel.has_addend + 1
+    itemsize = kind.element_type.width // 8
+    return past_caches(kind.box.extents, itemsize, machine, nontemporal, arrays)
 
 
 @dataclass(frozen=True)
@@ -77,15 +82,17 @@ class ConvertStencilToVectorPass(ModulePass):
     host. `tile` = rows, vectors is the block of outputs that is summed up in registers; a model of
     the processor chooses it otherwise. With `reassociate` inputs of a row that have the same weight
     are added before they are multiplied, and rows are summed up in pairs where that is faster
-    (znver4; a tile has an even number of rows then). With `nontemporal`, kernels of f32 and f64 of
-    at most 16 terms get another one beside them, NAME_nontemporal, that stores past the caches.
+    (znver4; a tile has an even number of rows then). `past_caches`: kernels that wait for
+    memory get another one beside them, NAME_past_caches, for arrays larger than the caches: rows
+    are summed up one by one, and stored past the caches, in three axes not on znver4. With
+    `instead`, kernels of such arrays are like that themselves.
     """
 
     name: ClassVar[str] = "convert-stencil-to-vector"
     machine: Machine = "avx512"
     tile: tuple[int, ...] | None = None
     reassociate: bool = False
-    nontemporal: bool = False
+    past_caches: Literal["no", "beside", "instead"] = "no"
 
     def __post_init__(self):
         if self.tile is not None and (len(self.tile) != 2 or min(self.tile) < 1):

@@ -30,10 +30,11 @@ WAITING_POINTS = 1 << 15
 # arrays of all threads.
 SHARE, SCRATCH_SHARE = 0.8, 0.125
 
-# Nominal rates of one core, in cycles, of processors with 32-byte vectors (Zen 3): they weigh
-# memory against arithmetic, no more.
+# Nominal rates of one core, in cycles, of processors that do 64 bytes of multiply-adds a cycle (Zen
+# 3 and 4; the memory of one was slower, 3.5, of the other faster, 6): they weigh memory against
+# arithmetic, no more.
 MULTIPLY_ADDS = 64  # bytes of multiply-adds a cycle
-NEAR, SHARED_CACHE, MEMORY = 32, 30, 3.5  # bytes a cycle from L2, L3 and memory
+NEAR, SHARED_CACHE, MEMORY = 32, 30, 5  # bytes a cycle from L2, L3 and memory
 SHOWN = 0.25  # of the work beside the longest: it overlaps, but not all of it
 COMMAND = 60  # cycles to start a sweep of a tile
 ROW = 50  # cycles that a row takes besides its points
@@ -48,10 +49,13 @@ class Caches:
     last: int
 
 
+USUAL_CACHES = Caches(1 << 19, 1 << 24)
+
+
 @cache
 def caches() -> Caches:
     """The caches of this machine, or usual ones where the system does not tell."""
-    sizes = {2: 1 << 19, 3: 1 << 24}
+    sizes = {2: USUAL_CACHES.second, 3: USUAL_CACHES.last}
     for folder in glob.glob(CACHE_FOLDERS):
         try:
             level, size, kind = (
@@ -78,13 +82,24 @@ def worth_threads(points: int, threads: int) -> int:
     return max(1, min(threads, points // WAITING_POINTS))
 
 
-def stores_past_caches(shape: Sequence[int], itemsize: int, machine: Caches) -> bool:
-    """Whether arrays of a shape are better written past the caches.
+def past_caches(
+    shape: Sequence[int],
+    itemsize: int,
+    machine: Caches,
+    nontemporal: bool = True,
+    arrays: int = 2,
+) -> bool:
+    """Whether sweeps over so many arrays of a shape are better made by a kernel for large ones.
 
-    They are larger than these, and the ends of rows, which do not fill lines, are few.
+    With `nontemporal` it stores past the caches: arrays are larger than these, and the ends of
+    rows, which do not fill lines, are few. Otherwise it reads fewer rows at once, and half of a
+    cache that others may use as well is enough.
     """
+    size = arrays * math.prod(shape) * itemsize
+    if not nontemporal:
+        return 2 * size > machine.last
     long = len(shape) == 1 or shape[-1] * itemsize >= LONG_ROW
-    return long and 2 * math.prod(shape) * itemsize > machine.last
+    return long and size > machine.last
 
 
 def choose_tiles(

@@ -54,8 +54,9 @@ def tile_code(drive: int, copy: int, keep_alive: object) -> TileCode:
 class TileProgram:
     """Sweeps of `steps` steps over C-contiguous arrays of `shape`, in tiles of about `extents`.
 
-    `last` is the kernel that writes the target, the same as the others where it is None. Kernels
-    compute at most `block` points at once along the last axis.
+    `first` is the kernel that reads the source, `last` the one that writes the target, the same as
+    the others where they are None. Kernels compute at most `block` points at once along the last
+    axis.
     """
 
     def __init__(
@@ -67,12 +68,13 @@ class TileProgram:
         element: ElementType,
         steps: int,
         extents: Sequence[int],
+        first: NativeKernel | None = None,
         last: NativeKernel | None = None,
         block: int = 1,
     ):
         self.steps = steps
         self._blocks = Blocks(block, max(1, CACHE_LINE // element.itemsize))
-        self._last = last or kernel.native
+        self._first, self._last = first or kernel.native, last or kernel.native
         self._code, self._kernel, self._element = code, kernel, element
         self._scratch = BufferPool()
         self._strides = _strides(shape)
@@ -134,8 +136,12 @@ class TileProgram:
                 shape = (shape[0] + begin, *shape[1:])
                 reach = zip(shape, self._kernel.reach_lo, self._kernel.reach_hi, strict=True)
                 self._view(action.source, tuple(n + lo + hi for n, lo, hi in reach), begin)
-                writes_target = action.target.array == TARGET
-                address = (self._last if writes_target else self._kernel.native).address
+                native = self._kernel.native
+                if action.source.array == SOURCE:
+                    native = self._first
+                if action.target.array == TARGET:
+                    native = self._last
+                address = native.address
             else:
                 self._copied(action)
                 address = self._code.copy

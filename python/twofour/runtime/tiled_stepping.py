@@ -19,7 +19,7 @@ from twofour.runtime.tile_choice import (
     DEPTHS,
     caches,
     choose_tiles,
-    stores_past_caches,
+    past_caches,
     worth_threads,
 )
 from twofour.runtime.tile_program import TileCode, TileProgram
@@ -36,11 +36,11 @@ WAKING_POINTS = 1 << 17
 class TiledStepper:
     """Advances arrays by the steps of one kernel; as LinearStepper without fused kernels.
 
-    `work` is the number of multiply-adds of a point. `nontemporal` gives the same kernel with
-    stores past the caches, for arrays that do not fit them. Kernels compute at most `block` points
-    at once along the last axis. `tile` = (steps, extents) are the tiles to use, otherwise a model
-    chooses them. Results have the bits of single steps, whatever the tiles and the number of
-    threads.
+    `work` is the number of multiply-adds of a point. `past_caches` gives the same kernel for arrays
+    that do not fit the caches, with `nontemporal` one that stores past them. Kernels compute at
+    most `block` points at once along the last axis. `tile` = (steps, extents) are the tiles to use,
+    otherwise a model chooses them. Results have the bits of single steps, whatever the tiles and
+    the number of threads.
     """
 
     memory: Memory = HOST
@@ -52,7 +52,8 @@ class TiledStepper:
         element: ElementType,
         boundary: Sequence[AxisBoundary],
         work: float,
-        nontemporal: Callable[[], NativeKernel | None] = lambda: None,
+        past_caches: Callable[[], NativeKernel | None] = lambda: None,
+        nontemporal: bool = True,
         block: int = 1,
         threads: int | None = None,
         interior: tuple[Sequence[int], Sequence[int]] | None = None,
@@ -65,7 +66,8 @@ class TiledStepper:
         self.interior = interior and Box(*map(tuple, interior))
         self.rank = len(single.reach_lo)
         self._code, self._work, self._tile = code, work, tile
-        self._nontemporal, self._block = nontemporal, block
+        self._past_caches, self._nontemporal = past_caches, nontemporal
+        self._block = block
         self.pool = BufferPool()
         self._plans: dict[tuple[int, ...], _Plan | None] = {}
 
@@ -106,7 +108,10 @@ class TiledStepper:
         else:
             choice = choose_tiles(geometry, itemsize, self._work, steps, self.threads, machine)
             depth, extents = choice.steps, choice.extents
-        last = self._nontemporal() if stores_past_caches(shape, itemsize, machine) else None
+        large = past_caches(shape, itemsize, machine, self._nontemporal)
+        last = self._past_caches() if large else None
+        # Scratch arrays stay in the caches.
+        first = None if self._nontemporal else last
         depth = min(depth, steps)
         return TileProgram(
             self.single,
@@ -116,6 +121,7 @@ class TiledStepper:
             self.element,
             depth,
             extents,
+            first,
             last,
             self._block,
         )

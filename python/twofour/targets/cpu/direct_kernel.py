@@ -24,9 +24,9 @@ from twofour.targets.cpu.kernel_abi import (
 )
 from twofour.targets.cpu.register_tile import (
     RegisterTile,
-    arithmetic,
     choose_rows,
     choose_tile,
+    multiply_adds,
 )
 from twofour.targets.cpu.row_block import KernelViews, RowBlock, Width
 from twofour.targets.cpu.row_pairs import pair_terms, sum_row_pairs
@@ -36,6 +36,9 @@ from twofour.targets.cpu.vector_unit import VectorUnit
 # Rows of two axes that are stored past the caches side by side: memory serves several better than
 # one. In three axes the rows of so many planes are too many.
 ROWS_PAST_CACHES = 4
+# Sums of more terms take longer than memory does: of rows that are stored past the caches, and of
+# those of planes, where several rows at once are more streams than are fetched ahead.
+MOST_TERMS, MOST_TERMS_IN_PLANES = 16, 64
 
 
 @dataclass(frozen=True)
@@ -84,9 +87,16 @@ class DirectKernel:
         """Whether rows are summed up in pairs on a vector unit."""
         return bool(self.rows_of(unit)(1).shared)
 
+    def waits_for_memory(self, element: ir.Type, unit: VectorUnit) -> bool:
+        """Whether sweeps of arrays larger than the caches are better made row by row."""
+        terms = sum(len(terms.weights) for terms in self.inputs)
+        if self.rank > unit.nontemporal_axes:
+            return terms <= MOST_TERMS_IN_PLANES
+        return terms <= MOST_TERMS and isinstance(element, ir.F32Type | ir.F64Type)
+
     def work(self, unit: VectorUnit) -> float:
-        """Multiply-adds that take as long as the arithmetic of an output in its fastest block."""
-        return arithmetic(self.rows_of(unit)(self.tile(unit).rows), unit)
+        """Multiply-adds that take as long as an output does in its fastest block."""
+        return multiply_adds(self.rows_of(unit), self.rank, unit)
 
     def tile(self, unit: VectorUnit, past_caches: bool = False) -> RegisterTile:
         """The block that is fastest on a vector unit."""
@@ -98,27 +108,31 @@ def build_direct_kernel(
     element: ir.Type,
     unit: VectorUnit,
     tile: RegisterTile | None = None,
-    nontemporal: bool = False,
+    past_caches: bool = False,
     rows_of: RowsOf | None = None,
 ) -> func.FuncOp:
     """Insert the kernel's function at the current insertion point.
 
     `tile` is the block of outputs, the one for the vector unit where it is None; its rows are even
-    in number where they are summed up in pairs. With `nontemporal` whole cache lines are stored
-    past the caches, of every row from another column on, since rows are aligned differently; the
-    element must then be one of f32 and f64. `rows_of(n)` says what is added to n rows in which
-    order, for every output in the same one; the kernel's own otherwise.
+    in number where they are summed up in pairs. With `past_caches` the kernel is for arrays larger
+    than the caches: rows are summed up one by one, and where the vector unit says so, whole cache
+    lines of them are stored past the caches, of every row from another column on, since rows are
+    aligned differently; the element must then be one of f32 and f64. `rows_of(n)` says what is
+    added to n rows in which order, for every output in the same one; the kernel's own otherwise.
     """
     inputs = len(kernel.inputs) + kernel.has_addend
     views = [view_type(kernel.rank, element)] * (inputs + 1)
     function = kernel_function(kernel.name, views, inputs)
     with ir.InsertionPoint(function.entry_block):
         rows_of = rows_of or kernel.rows_of(unit)
-        chosen = tile or kernel.tile(unit, nontemporal)
+        chosen = tile or kernel.tile(unit, past_caches)
         if rows_of(1).shared:
             chosen = replace(chosen, rows=chosen.rows + chosen.rows % 2)
         size = chosen.vector_bytes or unit.bytes
-        if nontemporal:
+        nontemporal = past_caches and kernel.rank <= unit.nontemporal_axes
+        if past_caches and not nontemporal:
+            chosen = replace(chosen, rows=1)
+        elif nontemporal:
             # Lines that caches hold a part of must not be stored past them: that takes far longer.
             chosen = replace(chosen, rows=1, vectors=max(chosen.vectors, CACHE_LINE // size))
         code = ElementCode(element, size)

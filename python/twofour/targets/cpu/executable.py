@@ -9,7 +9,7 @@ import numpy as np
 
 from twofour.analysis import LinearSweep
 from twofour.compiler import CompiledCpu
-from twofour.dialects.stencil.transforms.to_vector import NONTEMPORAL
+from twofour.dialects.stencil.transforms.to_vector import PAST_CACHES
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.errors import TwofourError
 from twofour.mlir import ir
@@ -67,7 +67,7 @@ class CpuExecutable:
             self._kernel_inputs = kernel_inputs
             if self._calls is None:
                 _check_memory(main)
-            rare = _split_off(compiled.module, NONTEMPORAL)
+            rare = _split_off(compiled.module, PAST_CACHES)
         self._code = CompiledModule(compiled.module, compiled.filename)
         # Compiled when it is needed: by far not all arrays are larger than the caches.
         self._rare_code = cache(lambda: CompiledModule(rare, compiled.filename))
@@ -103,9 +103,9 @@ class CpuExecutable:
             sweep.steps,
         )
 
-    def _nontemporal_kernel(self, sweep: LinearSweep) -> NativeKernel | None:
-        """The kernel beside a sweep's that stores past the caches."""
-        name = sweep.kernel + NONTEMPORAL
+    def _kernel_past_caches(self, sweep: LinearSweep) -> NativeKernel | None:
+        """The kernel beside a sweep's for arrays larger than the caches."""
+        name = sweep.kernel + PAST_CACHES
         if name not in self._kernel_inputs:
             return None
         return self._kernel(name, len(sweep.reach_lo), code=self._rare_code())
@@ -123,15 +123,17 @@ class CpuExecutable:
         None; a model chooses it where there is none.
         """
         if self._is_tiled:
-            element = element_type(self.compiled.element)
+            single, unit = self.compiled.single, vector_unit("host")
+            element, rank = element_type(self.compiled.element), len(single.reach_lo)
             return TiledStepper(
-                self._linear_kernel(self.compiled.single),
-                tile_driver(len(self.compiled.single.reach_lo), element.itemsize),
+                self._linear_kernel(single),
+                tile_driver(rank, element.itemsize),
                 element,
                 boundary,
-                self.compiled.direct_kernel(self.compiled.single).work(vector_unit("host")),
-                nontemporal=cache(partial(self._nontemporal_kernel, self.compiled.single)),
-                block=max(VECTORS) * vector_unit("host").bytes // element.itemsize,
+                self.compiled.direct_kernel(single).work(unit),
+                past_caches=cache(partial(self._kernel_past_caches, single)),
+                nontemporal=rank <= unit.nontemporal_axes,
+                block=max(VECTORS) * unit.bytes // element.itemsize,
                 threads=threads,
                 interior=interior,
                 tile=tile or self.compiled.time_tile,

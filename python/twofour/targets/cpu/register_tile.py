@@ -43,7 +43,8 @@ class Core:
     rows that a tile may read and write before each further one costs `stream_cost`. `overlap`: how
     much of the work beside the longest shows. `stores`: how much longer than others they take.
     `reserved`: registers beside sums, inputs and weights, without which weights do not stay.
-    `eight_rows`: long sums may be formed for so many rows.
+    `eight_rows`: long sums may be formed for so many rows. `scale`: cycles that were measured for
+    one of this model, None where it was only fitted to compare tiles.
     """
 
     in_common: float = 0.7
@@ -61,6 +62,7 @@ class Core:
     stores: float = 1
     reserved: int = 0
     eight_rows: bool = False
+    scale: float | None = None
 
 
 # Fitted to an AMD EPYC of family 25, model 1 (Zen 3), assumed for others but Zen 4.
@@ -68,20 +70,21 @@ CORE = Core()
 # Fitted to an AMD EPYC of family 25, model 17 (Zen 4).
 ZEN_4 = Core(
     in_common=1,
-    instructions=4.3,
-    arithmetic=3.5,
-    unaligned=1.65,
-    unaligned_halves=1.85,
-    chains=15.5,
-    lack=0.29,
-    window=286,
-    loop=0.1,
-    streams=13.6,
+    instructions=4.04,
+    arithmetic=3,
+    unaligned=1.68,
+    unaligned_halves=1.84,
+    chains=13.9,
+    lack=0.28,
+    window=241,
+    loop=3.6,
+    streams=19.4,
     stream_cost=0.006,
-    overlap=0.4,
-    stores=1.35,
+    overlap=0.28,
+    stores=1.5,
     reserved=7,
     eight_rows=True,
+    scale=0.65,
 )
 
 
@@ -102,7 +105,7 @@ def choose_tile(
 ) -> RegisterTile:
     """The tile that takes fewest cycles, where `rows_of(n)` is what is added to n rows.
 
-    `past_caches` says that the outputs are stored past the caches, every row by itself.
+    `past_caches` says that arrays do not fit the caches, and rows are summed up one by one.
     """
     return _fastest(rows_of, rank, unit, past_caches)[1]
 
@@ -113,9 +116,16 @@ def choose_rows(one_by_one: RowsOf, in_pairs: RowsOf, unit: VectorUnit) -> RowsO
     return in_pairs if paired <= WORTH_PAIRS * alone else one_by_one
 
 
-def arithmetic(rows: Rows, unit: VectorUnit) -> float:
-    """Multiply-adds that take as long as all arithmetic of an output."""
-    return _Work.of(rows).arithmetic(_core(unit)) / len(rows.outputs)
+def multiply_adds(rows_of: RowsOf, rank: int, unit: VectorUnit) -> float:
+    """Multiply-adds that take as long as an output does in its fastest tile, from the caches.
+
+    Where the model has no scale, as long as the arithmetic alone.
+    """
+    core = _core(unit)
+    cycles, tile = _fastest(rows_of, rank, unit)
+    if core.scale is not None:
+        return cycles * core.scale * MULTIPLY_ADDS
+    return _Work.of(rows_of(tile.rows)).arithmetic(core) / tile.rows
 
 
 def _core(unit: VectorUnit) -> Core:
@@ -127,10 +137,11 @@ def _fastest(
 ) -> tuple[float, RegisterTile]:
     """The cycles of a vector of outputs, and the tile."""
     core, works = _core(unit), _works(rows_of, rank, unit, past_caches)
+    halves = unit.halved and not (past_caches and rank > unit.nontemporal_axes)
     tiles = [
         RegisterTile(rows, vectors, size)
         for rows, work in works.items()
-        for size in ((None, unit.bytes // 2) if unit.halved else (None,))
+        for size in ((None, unit.bytes // 2) if halves else (None,))
         for vectors in VECTORS
         if work.fits(vectors, unit) and (rows < MANY_ROWS or vectors == 1)
     ]

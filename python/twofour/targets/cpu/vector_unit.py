@@ -13,20 +13,22 @@ class VectorUnit:
     """Vector registers: bytes of one, and how many there are.
 
     With `halved` the core works on half a register at a time, and half as long ones may be faster.
-    With `adds_beside` it starts as many additions as multiply-adds, both at once.
+    With `adds_beside` it starts as many additions as multiply-adds, both at once. Arrays of up to
+    `nontemporal_axes` axes that do not fit the caches are better stored past them.
     """
 
     bytes: int
     registers: int
     halved: bool = False
     adds_beside: bool = False
+    nontemporal_axes: int = 3
 
 
 Machine = Literal["avx512", "znver4", "avx2", "sse", "neon", "host"]
 
 _UNITS = {
     "avx512": VectorUnit(64, 32),
-    "znver4": VectorUnit(64, 32, halved=True, adds_beside=True),
+    "znver4": VectorUnit(64, 32, halved=True, adds_beside=True, nontemporal_axes=2),
     "avx2": VectorUnit(32, 16),
     "sse": VectorUnit(16, 16),
     "neon": VectorUnit(16, 32),
