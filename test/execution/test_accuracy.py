@@ -49,6 +49,17 @@ def _absolute(kernel: Kernel) -> Kernel:
     return Kernel(kernel.name, kernel.offsets, tuple(map(abs, kernel.weights)))
 
 
+def test_bound_of_rows_in_pairs():
+    """Seven times as large in every term, and three roundings more."""
+    e, n, size = 2.0**-24, 9, 3.5
+    gamma = 7 * (n + 4) * e / (1 - (n + 4) * e)
+    expected = gamma * size + 2 * n * 2.0**-150
+    assert sweep_error("f32", n, 1.0, size, pairs=True) == pytest.approx(expected, rel=1e-12)
+    weights = [1 / n] * n
+    two = [error_bound("f32", weights, 1.0, steps=2, pairs=pairs) for pairs in (False, True)]
+    assert two[1] / two[0] == pytest.approx(7 * (n + 4) / (n + 1), rel=1e-3)
+
+
 @pytest.mark.parametrize("dtype", cases.DTYPES)
 def test_bound_of_several_steps(dtype):
     kernel = cases.KERNELS["lbm_d2q9_advection_diffusion"]

@@ -13,6 +13,7 @@ import pytest
 from bench_cpu_cases import CPUS, DATE, ROOT, SMALL, needs_gcc
 from twofour.bench import plots
 from twofour.bench.cpu import c_library, calls, evaluation, llvm_loops, machine, sweeps
+from twofour.bench.cpu import steps as many_steps
 from twofour.bench.cpu.arrays import Arrays
 from twofour.bench.cpu.c_library import COPY, COPY_STREAM, GCC, PEAK
 from twofour.bench.cpu.comparison import Comparison, checked, compare
@@ -84,7 +85,7 @@ def test_figures_follow_from_samples():
     assert one.over(LLVM) is None and one.range_over(LLVM) is None
 
 
-@pytest.mark.parametrize("change", [1e-14, np.nan, "shape"])
+@pytest.mark.parametrize("change", [2e-14, np.nan, "shape"])
 def test_wrong_results_are_not_timed(change):
     class Wrong(Counted):
         def result(self):
@@ -208,6 +209,17 @@ def test_every_experiment_has_labelled_figures():
     ]
     assert {CALL, OWN, GCC, COPY, PEAK} <= set(steps.samples[0]["timed"])
     assert found.report.sections[-1].tables == () and not found.wrong
+
+
+def test_cubes_are_compared_with_squares():
+    """Of three dimensions, what a square of the last size has of points and threads."""
+    setting = CpuSetting((16, 64), (1, 2))
+    found = [w for w in sweeps.workloads(setting) if len(w.extents) == 3]
+    assert {(w.extents, w.threads) for w in found} == {((16, 16, 16), 2)}
+    labels = ["box r=1", "star r=1", "star r=2", "star r=3"]
+    assert [w.label for w in found] == labels * len(setting.dtypes)
+    assert {len(w.kernel.weights) for w in found} == {27, 7, 13, 19}
+    assert [w.extents for w in many_steps.workloads(setting)] == [(64, 64)] * 4 + [(16,) * 3] * 4
 
 
 def test_all_kernels_are_compared():

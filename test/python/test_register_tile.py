@@ -6,6 +6,7 @@ import itertools
 import pytest
 
 from twofour.kernels import built_in_kernels
+from twofour.mlir import ir
 from twofour.targets.cpu.direct_kernel import DirectKernel, Terms
 from twofour.targets.cpu.register_tile import MAX_MULTIPLY_ADDS
 from twofour.targets.cpu.vector_unit import vector_unit
@@ -128,3 +129,47 @@ def test_registers_that_a_core_halves_are_used_whole_where_instructions_are_shor
     assert choose_tile([along], unit).vector_bytes == 32
     for machine in MACHINES[:1] + MACHINES[2:]:
         assert choose_tile([along], vector_unit(machine)).vector_bytes is None
+
+
+def test_long_sums_of_a_core_that_fetches_enough_are_of_eight_rows():
+    for terms in (star(3, 2), star(4, 2)):
+        assert tile_of(terms, "znver4") == (8, 1)
+        assert all(tile_of(terms, machine)[0] < 8 for machine in MACHINES if machine != "znver4")
+    # Fewer than twelve points.
+    assert tile_of(box(1), "znver4")[0] < 8 and tile_of(star(2, 2), "znver4")[0] < 8
+
+
+def test_planes_past_the_caches_are_read_by_whole_registers():
+    unit = vector_unit("znver4")
+    for terms in (star(1, 3), star(3, 3), box(1, 3)):
+        tile = choose_tile([terms], unit, past_caches=True)
+        assert tile.rows == 1 and tile.vector_bytes is None
+        assert choose_tile([terms], unit).rows > 1
+
+
+@pytest.mark.parametrize(
+    ("machine", "element", "most"),
+    [
+        ("znver4", "f64", {1: 16, 2: 16, 3: 64}),
+        ("znver4", "bf16", {1: 0, 2: 0, 3: 64}),
+        ("avx2", "f32", {1: 16, 2: 16, 3: 16}),
+        ("avx2", "f16", {1: 0, 2: 0, 3: 0}),
+    ],
+)
+def test_kernels_that_wait_for_memory(machine, element, most):
+    with ir.Context():
+        kind = ir.Type.parse(element)
+        for rank, terms in most.items():
+            for count in (1, 16, 17, 64, 65):
+                offsets = [(0,) * (rank - 1) + (n,) for n in range(count)]
+                kernel = DirectKernel("k", [Terms(offsets, [1.0] * count)])
+                found = kernel.waits_for_memory(kind, vector_unit(machine))
+                assert found == (count <= terms), (rank, count)
+
+
+def test_work_is_what_a_block_takes_where_the_model_has_a_scale():
+    """Loads that are not aligned take longer than multiply-adds; elsewhere only these count."""
+    offsets, weights = star(4, 3)
+    kernel = DirectKernel("k", [Terms(offsets, [w + n for n, w in enumerate(weights)])])
+    assert kernel.work(vector_unit("avx2")) == len(offsets)
+    assert 1.2 * len(offsets) < kernel.work(vector_unit("znver4")) < 3 * len(offsets)

@@ -16,7 +16,7 @@ from twofour.bench.cpu.experiment import (
 from twofour.bench.cpu.llvm_loops import LLVM, llvm_sweeps
 from twofour.bench.cpu.own import OWN
 from twofour.bench.cpu.setting import CpuSetting
-from twofour.bench.cpu.workload import Workload
+from twofour.bench.cpu.workload import Workload, extents
 from twofour.bench.section import Column, Section, table
 
 COLUMNS = Columns((OWN, LLVM), (LLVM,))
@@ -29,12 +29,6 @@ of about as many points in one, two and three dimensions.
 {TIMES}
 
 {FRACTIONS}"""
-
-
-def extents(size: int, rank: int) -> tuple[int, ...]:
-    """About size * size points in a line, a square or a cube."""
-    edge = {1: size * size, 2: size}.get(rank) or round(size ** (2 / rank))
-    return (edge,) * rank
 
 
 def workloads(setting: CpuSetting) -> list[Workload]:

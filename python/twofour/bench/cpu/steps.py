@@ -9,7 +9,7 @@ from twofour.bench.cpu.comparison import Comparison, compare
 from twofour.bench.cpu.experiment import FRACTIONS, TIMES, Bench, Columns, ratio_plot
 from twofour.bench.cpu.own import CALL, OWN, OwnSweeps
 from twofour.bench.cpu.setting import CpuSetting
-from twofour.bench.cpu.workload import Workload, random_stencil
+from twofour.bench.cpu.workload import Workload, extents, random_stencil
 from twofour.bench.section import Column, Section, table
 
 SHAPES = ("box", "star")
@@ -28,12 +28,18 @@ each. A copy once a step is the bound of single sweeps: time tiles may be above 
 
 
 def workloads(setting: CpuSetting) -> list[Workload]:
-    """The last size with each shape and boundary."""
+    """A square of the last size and a cube of as many points, with each shape and boundary."""
     size, threads = setting.pairs[-1]
     return [
         Workload(
-            f"{shape} r=1", random_stencil(shape, 1, "f64"), (size, size), "f64", threads, boundary
+            f"{shape} r=1",
+            random_stencil(shape, 1, "f64", rank),
+            extents(size, rank),
+            "f64",
+            threads,
+            boundary,
         )
+        for rank in (2, 3)
         for shape in SHAPES
         for boundary in BOUNDARIES
     ]
@@ -57,16 +63,22 @@ def compare_all(bench: Bench) -> Iterator[Comparison]:
 
 
 def section(made: Sequence[Comparison]) -> Section:
-    """One table, one plot."""
+    """A table and a plot for each domain."""
     columns = [Column("stencil"), Column("boundary"), *COLUMNS.heads(), CALL_OVER]
-    rows = [
-        [one.workload.label, one.workload.boundary, *COLUMNS.row(one), one.over(GCC, CALL)]
-        for one in made
-    ]
-    w = made[0].workload
-    title = f"{made[0].steps} steps, {w.domain}, {w.threads} thread{'s' if w.threads > 1 else ''}"
-    labels = [f"{one.workload.label}\n{one.workload.boundary}" for one in made]
-    plot = ratio_plot("cpu-steps", title, "stencil and boundary", made, labels, (GCC,))
-    found = table(title, columns, rows, "measured")
+    groups: dict[str, list[Comparison]] = {}
+    for one in made:
+        groups.setdefault(one.workload.domain, []).append(one)
+    tables, plots = [], []
+    for domain, found in groups.items():
+        rows = [
+            [one.workload.label, one.workload.boundary, *COLUMNS.row(one), one.over(GCC, CALL)]
+            for one in found
+        ]
+        w = found[0].workload
+        title = f"{made[0].steps} steps, {domain}, {w.threads} thread{'s' if w.threads > 1 else ''}"
+        tables.append(table(title, columns, rows, "measured"))
+        labels = [f"{one.workload.label}\n{one.workload.boundary}" for one in found]
+        name = f"cpu-steps-{len(w.extents)}d"
+        plots.append(ratio_plot(name, title, "stencil and boundary", found, labels, (GCC,)))
     samples = [one.as_dict() for one in made]
-    return Section("steps", "Many steps", TEXT, (found,), (plot,), samples)
+    return Section("steps", "Many steps", TEXT, tuple(tables), tuple(plots), samples)

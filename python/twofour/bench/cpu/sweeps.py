@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Single sweeps of boxes and stars in two dimensions against gcc and LLVM."""
+"""Single sweeps of boxes and stars in two and three dimensions against gcc and LLVM."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -17,7 +17,7 @@ from twofour.bench.cpu.experiment import (
 from twofour.bench.cpu.llvm_loops import LLVM, llvm_sweeps
 from twofour.bench.cpu.own import OWN
 from twofour.bench.cpu.setting import CpuSetting
-from twofour.bench.cpu.workload import Workload, random_stencil
+from twofour.bench.cpu.workload import Workload, extents, random_stencil
 from twofour.bench.section import Column, Section, table
 
 SHAPES = ("box", "star")
@@ -33,13 +33,23 @@ OpenMP. *LLVM*: the same scalar loops in MLIR, vectorised by LLVM at O3 in the p
 
 
 def workloads(setting: CpuSetting) -> list[Workload]:
-    """Every size, type, shape and radius."""
+    """Every size, type, shape and radius; and a cube of as many points as the last size has.
+
+    Boxes of three dimensions are those of the first radius: others have hundreds of points.
+    """
+    domains = [(*pair, 2) for pair in setting.pairs] + [(*setting.pairs[-1], 3)]
     return [
-        Workload(f"{shape} r={r}", random_stencil(shape, r, dtype), (size, size), dtype, threads)
-        for size, threads in setting.pairs
+        Workload(
+            f"{shape} r={r}",
+            random_stencil(shape, r, dtype, rank),
+            extents(size, rank),
+            dtype,
+            threads,
+        )
+        for size, threads, rank in domains
         for dtype in setting.dtypes
         for shape in SHAPES
-        for r in setting.radii
+        for r in (setting.radii[:1] if (shape, rank) == ("box", 3) else setting.radii)
     ]
 
 
@@ -66,7 +76,8 @@ def section(made: Sequence[Comparison]) -> Section:
         rows = [[one.workload.label, one.workload.dtype, *COLUMNS.row(one)] for one in found]
         tables.append(table(title, columns, rows, "measured"))
         labels = [f"{one.workload.label}\n{one.workload.dtype}".replace(" ", "\n") for one in found]
-        name = f"cpu-sweeps-{found[0].workload.extents[0]}"
+        sizes = found[0].workload.extents
+        name = f"cpu-sweeps-{len(sizes)}d-{sizes[0]}"
         title = f"Single sweeps, {title}"
         plots.append(ratio_plot(name, title, "stencil", found, labels, COLUMNS.baselines))
     samples = [one.as_dict() for one in made]

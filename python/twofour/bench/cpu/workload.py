@@ -7,13 +7,13 @@ from typing import Literal
 
 import numpy as np
 
+from twofour.accuracy import sweep_error
 from twofour.kernels import Kernel
 from twofour.runtime.sweeps import Box
 
 SEED = 20261122
 Shape = Literal["box", "star"]
-# Storage types that baselines know, and their unit roundoffs.
-ROUNDOFF = {"f64": 2.0**-53, "f32": 2.0**-24}
+# Storage types that baselines know.
 NUMPY = {"f64": np.dtype(np.float64), "f32": np.dtype(np.float32)}
 
 
@@ -87,13 +87,21 @@ class Workload:
         """How far two right results of inputs in [0, 1) may be apart after `steps` steps.
 
         Each is within equations (1) and (2) of twofour.accuracy of the exact one, for sums in any
-        order, with A and the inputs replaced by their maxima.
+        order, with A and the inputs replaced by their maxima; those of twofour are perhaps of rows
+        in pairs.
         """
-        e = ROUNDOFF[self.dtype]
         terms = len(self.kernel.weights)
-        gamma = (terms + 1) * e / (1 - (terms + 1) * e)
         size = math.fsum(map(abs, self.kernel.weights))
-        return 2 * size**steps * ((1 + gamma) ** steps - 1)
+        return sum(
+            size**steps * ((1 + sweep_error(self.dtype, terms, 0.0, 1.0, pairs=pairs)) ** steps - 1)
+            for pairs in (False, self.kernel.rank == 2)
+        )
+
+
+def extents(size: int, rank: int) -> tuple[int, ...]:
+    """About size * size points in a line, a square or a cube."""
+    edge = {1: size * size, 2: size}.get(rank) or round(size ** (2 / rank))
+    return (edge,) * rank
 
 
 def random_stencil(shape: Shape, radius: int, dtype: str, rank: int = 2) -> Kernel:
