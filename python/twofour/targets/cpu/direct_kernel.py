@@ -126,15 +126,15 @@ def build_direct_kernel(
     with ir.InsertionPoint(function.entry_block):
         rows_of = rows_of or kernel.rows_of(unit)
         chosen = tile or kernel.tile(unit, past_caches)
-        if rows_of(1).shared:
-            chosen = replace(chosen, rows=chosen.rows + chosen.rows % 2)
         size = chosen.vector_bytes or unit.bytes
         nontemporal = past_caches and kernel.rank <= unit.nontemporal_axes
-        if past_caches and not nontemporal:
+        if past_caches:
             chosen = replace(chosen, rows=1)
-        elif nontemporal:
+        if nontemporal:
             # Lines that caches hold a part of must not be stored past them: that takes far longer.
-            chosen = replace(chosen, rows=1, vectors=max(chosen.vectors, CACHE_LINE // size))
+            chosen = replace(chosen, vectors=max(chosen.vectors, CACHE_LINE // size))
+        elif rows_of(1).shared:
+            chosen = replace(chosen, rows=chosen.rows + chosen.rows % 2)
         code = ElementCode(element, size)
         _Loops(kernel, code, chosen, function.entry_block, nontemporal, rows_of).emit()
         func.ReturnOp([])
@@ -175,7 +175,7 @@ class _Loops:
         elif axis == innermost - 1 and not self.nontemporal:
             self._plane(bases, begin, end)
         elif axis == innermost - 1 == 0:
-            self._plane_past_caches(begin, end)
+            self._plane_nontemporal(begin, end)
         else:
             for base in scf.for_(begin, end, self.constants.index(1)):
                 self._loops(axis + 1, [*bases, base])
@@ -215,7 +215,7 @@ class _Loops:
         left = arith.cmpi(arith.CmpIPredicate.ne, done, stop)
         self._in_runs(arith.select(left, first, whole), last, rest)
 
-    def _plane_past_caches(self, first: ir.Value, last: ir.Value) -> None:
+    def _plane_nontemporal(self, first: ir.Value, last: ir.Value) -> None:
         """Some rows side by side, then those that are left."""
         start, stop = self._extent(1)
 
