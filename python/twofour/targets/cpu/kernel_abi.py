@@ -5,6 +5,10 @@ A kernel takes input views, output views and a range [begin, end) of the outermo
 outputs. An output view covers exactly the region to be written; an input view covers the same
 region grown by the reach of that input's offsets, so that point x of the output reads index
 x + offset + reach_lo. Kernels know no extents: they run on any view.
+
+Kernels of two axes may sum up rows in pairs, from an even row of the view on. Any range gives the
+bits of the whole. Where a part of an array is to have them, its view begins at an even row of the
+array, one before the range if need be; that row is neither read for nor written.
 """
 
 from collections.abc import Callable, Sequence
