@@ -141,10 +141,14 @@ def test_long_sums_of_a_core_that_fetches_enough_are_of_eight_rows():
 
 def test_planes_past_the_caches_are_read_by_whole_registers():
     unit = vector_unit("znver4")
-    for terms in (star(1, 3), star(3, 3), box(1, 3)):
+    for terms in (star(1, 3), star(3, 3), star(4, 3), box(1, 3)):
         tile = choose_tile([terms], unit, past_caches=True)
-        assert tile.rows == 1 and tile.vector_bytes is None
+        # Boxes of weights that differ share most of what they read, and have much to add.
+        assert tile.rows == (4 if terms == box(1, 3) else 1) and tile.vector_bytes is None
         assert choose_tile([terms], unit).rows > 1
+    equal = box(1, 3)[0], [1.0] * 27
+    assert choose_tile([equal], unit, past_caches=True, reassociate=True).rows == 1
+    assert choose_tile([box(1, 3)], vector_unit("avx2"), past_caches=True).rows == 1
 
 
 @pytest.mark.parametrize(

@@ -115,9 +115,9 @@ def build_direct_kernel(
 
     `tile` is the block of outputs, the one for the vector unit where it is None; its rows are even
     in number where they are summed up in pairs. With `past_caches` the kernel is for arrays larger
-    than the caches: rows are summed up one by one, and where the vector unit says so, whole cache
-    lines of them are stored past the caches, of every row from another column on, since rows are
-    aligned differently; the element must then be one of f32 and f64. `rows_of(n)` says what is
+    than the caches: few rows are summed up at once, a given tile's one by one, and where the vector
+    unit says so, whole cache lines of them are stored past the caches, of every row from another
+    column on, since rows are aligned differently; the element must then be one of f32 and f64. `rows_of(n)` says what is
     added to n rows in which order, for every output in the same one; the kernel's own otherwise.
     """
     inputs = len(kernel.inputs) + kernel.has_addend
@@ -128,7 +128,7 @@ def build_direct_kernel(
         chosen = tile or kernel.tile(unit, past_caches)
         size = chosen.vector_bytes or unit.bytes
         nontemporal = past_caches and kernel.rank <= unit.nontemporal_axes
-        if past_caches:
+        if past_caches and tile is not None:
             chosen = replace(chosen, rows=1)
         if nontemporal:
             # Lines that caches hold a part of must not be stored past them: that takes far longer.

@@ -100,14 +100,28 @@ class RegisterTile:
     vector_bytes: int | None = None
 
 
+# Sums of so many multiply-adds, boxes of three axes with weights that differ, are faster in this
+# tile where arrays do not fit the caches: wider ones read too much at once.
+DENSE, DENSE_TILE = 20, RegisterTile(4, 1)
+
+
 def choose_tile(
     rows_of: RowsOf, rank: int, unit: VectorUnit, past_caches: bool = False
 ) -> RegisterTile:
     """The tile that takes fewest cycles, where `rows_of(n)` is what is added to n rows.
 
-    `past_caches` says that arrays do not fit the caches, and rows are summed up one by one.
+    `past_caches` says that arrays do not fit the caches, and rows are summed up one by one, but for
+    long sums of rows of planes that share most of what they read.
     """
+    if past_caches and rank > unit.nontemporal_axes and _is_dense(rows_of):
+        return DENSE_TILE
     return _fastest(rows_of, rank, unit, past_caches)[1]
+
+
+def _is_dense(rows_of: RowsOf) -> bool:
+    """Whether sums are long, and two rows read much in common."""
+    one, two = (_Work.of(rows_of(rows)) for rows in (1, 2))
+    return one.multiply_adds >= DENSE and two.streams <= CORE.in_common * 2 * one.streams
 
 
 def choose_rows(one_by_one: RowsOf, in_pairs: RowsOf, unit: VectorUnit) -> RowsOf:
