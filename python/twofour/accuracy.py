@@ -8,10 +8,6 @@ g = gamma_{n+1}, gamma_k = k e / (1 - k e), and A = sum_i |w_i| |u_i| at the sam
 
     |computed - exact| <= g A + s (|exact| + g A) + t                                         (1)
 
-Rows summed up in pairs (see twofour.targets.cpu.row_pairs) multiply differences of inputs and sums
-of weights: a weight's part in them is at most 7 times its size, and three roundings come to it, so
-that g = 7 gamma_{n+4}, and t counts 2 n terms.
-
 where e is the unit roundoff of accumulation, s that of storage (0 where both are one type) and t
 covers underflow:
 
@@ -20,6 +16,10 @@ covers underflow:
     f32     2^-24   0       n 2^-150
     f16     2^-24   2^-11   2^-25 + n 2^-150
     bf16    2^-24   2^-8    2^-134 + n 2^-150
+
+Rows summed up in pairs (see twofour.targets.cpu.row_pairs) multiply differences of inputs and sums
+of weights: a weight's part in them is at most 7 times its size, and three roundings come to it, so
+that g = 7 gamma_{n+4}, and t counts 2 n terms.
 
 Step by step, an error E in the inputs grows to at most L E, with L = sum_i |w_i|, and (1) is
 applied to inputs that are larger by E:

@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Linear and coupled programs from files, compared with the same computation in NumPy."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import reference
+import twofour
 from file_cases import BOUNDARIES, NONLINEAR, close, random_field, refilled
+from twofour.compiler import compile_cpu
+from twofour.dialects.stencil.transforms import to_vector
+from twofour.options import CompileOptions
+
+LEAPFROG = Path(__file__).parents[2] / "docs" / "examples" / "wave2d.mlir"
 
 # Two coupled fields; the first apply has two results, which the second reads around the point.
 COUPLED = """
@@ -40,6 +48,20 @@ func.func @coupled(%u : !field, %v : !field, %p : !field, %q : !field) {
   return
 }
 """
+
+
+def test_kernels_of_large_arrays_give_the_same_bits(monkeypatch):
+    """Programs of several fields have them instead of others where their bounds are large."""
+    results = []
+    for large in (False, True):
+        monkeypatch.setattr(to_vector, "past_caches", lambda *arguments, large=large: large)
+        assert (
+            "nontemporal = true" in str(compile_cpu(LEAPFROG, CompileOptions()).module)
+        ) == large
+        program = twofour.compile(LEAPFROG, threads=2)
+        results.append(program(*(random_field((130, 130), n) for n in (1, 2)), steps=5))
+    for first, second in zip(*results, strict=True):
+        assert first.tobytes() == second.tobytes()
 
 
 @pytest.mark.parametrize("boundary", BOUNDARIES, ids=",".join)

@@ -117,8 +117,9 @@ def build_direct_kernel(
     in number where they are summed up in pairs. With `past_caches` the kernel is for arrays larger
     than the caches: few rows are summed up at once, a given tile's one by one, and where the vector
     unit says so, whole cache lines of them are stored past the caches, of every row from another
-    column on, since rows are aligned differently; the element must then be one of f32 and f64. `rows_of(n)` says what is
-    added to n rows in which order, for every output in the same one; the kernel's own otherwise.
+    column on, since rows are aligned differently; the element must then be one of f32 and f64.
+    `rows_of(n)` says what is added to n rows in which order, for every output in the same one; the
+    kernel's own otherwise.
     """
     inputs = len(kernel.inputs) + kernel.has_addend
     views = [view_type(kernel.rank, element)] * (inputs + 1)
