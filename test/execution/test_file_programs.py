@@ -13,7 +13,7 @@ from twofour.compiler import compile_cpu
 from twofour.dialects.stencil.transforms import to_vector
 from twofour.options import CompileOptions
 
-LEAPFROG = Path(__file__).parents[2] / "docs" / "examples" / "wave2d.mlir"
+LEAPFROG = str(Path(__file__).parents[2] / "docs" / "examples" / "wave2d.mlir")
 
 # Two coupled fields; the first apply has two results, which the second reads around the point.
 COUPLED = """
