@@ -25,9 +25,12 @@ SCHEDULES = {
     "f32": ("sparse", "dense", "simt"),
     "f64": ("dense", "simt"),
 }
-# (kernel, type, steps of a sweep, how): fused steps, levels, rings, marches of many terms.
+# (kernel, type, steps of a sweep, how): fused steps, vectors, levels, rings, marches of many terms.
 CHOSEN = (
     ("heat2d_ftcs", "f64", 2, Choice("simt", rolling=False)),
+    ("heat1d_ftcs", "f16", 1, Choice("simt", rolling=False)),
+    ("paper_box2d49p", "bf16", 1, Choice("simt", rolling=False)),
+    ("heat3d_ftcs", "f32", 1, Choice("simt", rolling=False)),
     ("heat2d_ftcs", "f16", 2, Choice("sparse")),
     ("heat1d_ftcs", "bf16", 4, Choice("stream", levels=True)),
     ("heat2d_ftcs", "f16", 5, Choice("stream", levels=True)),
@@ -60,7 +63,9 @@ def kernel_cases(every: int) -> list[dict]:
         for name, dtype, steps, choice in CHOSEN
     ]
     for case in cases:
-        chosen = [name for name, value in case.get("choice", {}).items() if value is True]
+        choice = case.get("choice", {})
+        chosen = [name for name, value in choice.items() if value is True]
+        chosen += [f"no_{name}" for name, value in choice.items() if value is False]
         words = (case["kernel"], case["dtype"], case["schedule"], case["fuse_steps"], *chosen)
         case["bundle"] = "-".join(map(str, words)) + ".tfb"
     return cases

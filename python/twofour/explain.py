@@ -24,7 +24,7 @@ _GPU_REASONS = {
     "stream": "rows through sparse tensor cores as they lie in memory, by chunks of eight inputs",
     "sparse": "the 2:4 operator on sparse tensor cores",
     "dense": "the crushed operator on dense tensor cores",
-    "simt": "one thread a few points, without tensor cores",
+    "simt": "plain threads, without tensor cores",
 }
 
 

@@ -25,7 +25,7 @@ from twofour.kernels import built_in_kernels
 from twofour.runtime.simulated import SimulatedDevice
 
 ROUNDS = 3
-ENTRIES = (("f16", "auto", 1), ("f16", "simt", 1), ("f16", "auto", 3), ("f64", "auto", 1))
+ENTRIES = (("f16", "auto", 1), ("f16", "stream", 1), ("f16", "auto", 3), ("f64", "auto", 1))
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,7 @@ def explain(capsys, *words: str) -> dict:
 )
 def test_schedules_and_costs(capsys, dtype, asked, got):
     words = ["--target", "sm_90", "--dtype", dtype, "--schedule", asked]
-    found = explain(capsys, "heat2d_ftcs", *words)
+    found = explain(capsys, "lbm_d2q9_diffusion", *words)
     assert (found["schedule"], found["dtype"], found["target"]) == (got, dtype, "sm_90")
     assert set(found["counters"]) == COUNTERS
     size = {"f16": 2, "f64": 8}.get(dtype, 4)

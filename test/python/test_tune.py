@@ -54,7 +54,7 @@ def test_from_prepare_to_a_report_on_the_simulator(capsys, count):
     assert f"d: {count} layouts of heat1d_ftcs for sm_90" in capsys.readouterr().out
     plan, _ = read_plan("d")
     schedules = [planned.choice.schedule for planned in plan.candidates]
-    assert schedules[0] == "stream"
+    assert schedules[0] == "simt"
     assert count < 5 or {*schedules} == {"stream", "sparse", "dense", "simt"}
     assert len({planned.sha256 for planned in plan.candidates}) == count
     tune("--measure", "d", "--device", "sim")

@@ -4,9 +4,9 @@
     %r = "stencil.weighted_sum"(%t) {offsets = [[-1], [1]], weights = ...} : ...
 
 becomes `gpu.launch_func @kernels::@heat_kernel0 ...` on views of the buffers, and the kernel a
-`gpu.func` of the module's `gpu.module`. A thread of a weighted sum computes several points, or
-marches along the slowest axis (`rolling`); one of `stencil.apply` computes a single one: the region
-becomes the body of the kernel.
+`gpu.func` of the module's `gpu.module`. A thread of a weighted sum computes several points, a
+vector of them where rows are `aligned`, or marches along the slowest axis (`rolling`); one of
+`stencil.apply` computes a single one: the region becomes the body of the kernel.
 """
 
 from dataclasses import dataclass
@@ -44,18 +44,20 @@ from twofour.targets.gpu.simt_kernel import build_simt_kernel, point_grid
 class ConvertStencilToGpuPass(ModulePass):
     """Lower every weighted sum and every apply to a plain GPU kernel and a launch of it.
 
-    `chip` is the architecture to compile for. With `rolling` the threads of sums of one field march
-    along the slowest axis with rolling sums, where registers hold those; the fields' rows then
-    begin on sectors. With `levels` such functions of fused steps apply the single step once for
-    each of them, in the kernel, rather than once with the weights of all. `block` holds the outputs
-    of a block that marches per axis, in one step, `march` how many steps it takes, `stages` the
-    fragments of inputs in registers or, with `ring`, the steps whose inputs wait in shared memory;
-    all are chosen unless given. Applies may hold what the GPU targets have code for: control flow,
-    integers, loads from memrefs, and the functions that PTX computes as accurately as the CPU does.
+    `chip` is the architecture to compile for. With `aligned` the threads of sums of one field
+    compute a vector of 16 bytes each. With `rolling` they march along the slowest axis with rolling
+    sums, where registers hold those. Either way the fields' rows begin on sectors. With `levels`
+    functions of fused steps apply the single step once for each of them, in the kernel, rather than
+    once with the weights of all. `block` holds the outputs of a block that marches per axis, in one
+    step, `march` how many steps it takes, `stages` the fragments of inputs in registers or, with
+    `ring`, the steps whose inputs wait in shared memory; all are chosen unless given. Applies may
+    hold what the GPU targets have code for: control flow, integers, loads from memrefs, and the
+    functions that PTX computes as accurately as the CPU does.
     """
 
     name: ClassVar[str] = "convert-stencil-to-gpu"
     chip: Chip = "sm_80"
+    aligned: bool = False
     rolling: bool = False
     levels: bool = False
     block: tuple[int, ...] | None = None
@@ -120,7 +122,7 @@ class ConvertStencilToGpuPass(ModulePass):
         kernel = DirectKernel(kernel_name(op), chain.terms, chain.constant, chain.has_addend)
         element = str(op.results[0].type.element_type)
         itemsize = _itemsize(element)
-        grid = point_grid(kernel, itemsize)
+        grid = point_grid(kernel, itemsize, self.aligned)
         with self._kernels(module), op.location:
             build_simt_kernel(kernel, element, grid, itemsize)
         replace_by_sweep(op, kernel.name, chain.inputs, call=launch(grid.launch(itemsize)))

@@ -5,7 +5,8 @@ A thread loads each of its inputs once and keeps it in a register; neighbouring 
 again. Assumptions about caches: what the threads of a block read counts once, the first-level cache
 has it for the others. Blocks run in the order of memory, so that the halo that blocks share is
 found in the second level, along all axes: every input is read from memory once, as long as that
-cache holds a row of blocks (along axis 0) of the input and of the output.
+cache holds a row of blocks (along axis 0) of the input and of the output. What rows end with beside
+whole vectors, element by element, does not count.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from twofour.cost.costs import Costs
-from twofour.cost.counts import LANES, SECTOR, WAITING, Counts, lines, resident, sectors
+from twofour.cost.counts import LANES, SECTOR, Counts, lines, resident, sectors
 from twofour.runtime.dtypes import ELEMENT_TYPES
 from twofour.runtime.launching import block_count
 from twofour.sim.chips import Chip
@@ -31,8 +32,14 @@ if TYPE_CHECKING:
 START, START_AXES, START_AXIS = 16, 10, 11
 # Addresses: of a view's first point, by axis and pair of views; of a row from there.
 VIEW_AXIS, ROW_ADDRESS = 4, 1
-# Registers of a thread beside the inputs that it holds, more for each axis.
+# Registers of a thread beside the inputs that it holds, more for each axis. Of one that reads
+# vectors, those beside them and the part of them that it holds at a time: fitted to ptxas.
 REGISTERS, REGISTERS_AXIS = 2, 6
+REGISTERS_VECTORS, REGISTERS_VECTOR = 15, 0.75
+# Of what threads read and write so much is on its way: fitted, with `OVERLAP_POINTS` of the model,
+# to the plain CUDA kernels of twofour.bench.measured, each of one vector a thread, on an H200 and
+# an H100.
+ON_ITS_WAY = 0.65
 
 Row = tuple[int, ...]
 
@@ -48,28 +55,48 @@ class _Launch:
         self.tile, self.threads = tile, math.prod(grid.threads)
         self.blocks = block_count(tile, 1, shape)
         self.warps = self.blocks * self.threads // LANES
-        own = set(grid.shifts)
-        self.reads = [_places(terms, grid.shifts) for terms in kernel.inputs]
+        # Elements of an access.
+        self.width = grid.points if grid.vectors else 1
+        used = [_places(terms, grid.shifts) for terms in kernel.inputs]
         if kernel.has_addend:
-            self.reads.append(own)
-        self.stores = own
+            used.append(set(grid.shifts))
+        self.used = used
+        self.reads = [self._accesses(places) for places in used]
+        self.stores = self._accesses(set(grid.shifts))
         self.terms = sum(_terms(terms) for terms in kernel.inputs)
+
+    def _accesses(self, places: set[Row]) -> set[Row]:
+        """The first elements of the accesses to some places."""
+        return {(*row, column // self.width * self.width) for *row, column in places}
 
     @property
     def loads(self) -> int:
-        """Elements that a thread loads."""
+        """Accesses of a thread to its inputs."""
         return sum(map(len, self.reads))
 
     def instructions(self) -> int:
         """Of one warp."""
-        kernel, rank, outputs = self.kernel, self.grid.rank, len(self.stores)
+        kernel, rank, outputs = self.kernel, self.grid.rank, self.grid.points
         start = START if rank == 1 else START_AXES + START_AXIS * rank
         views = VIEW_AXIS * rank * (len(self.reads) + 1)
         places = [*self.reads, self.stores]
         rows = sum(len({place[:-1] for place in of_view}) for of_view in places) if rank > 1 else 0
-        converted = (self.loads + outputs) * (self.itemsize == 2)
+        converted = self._converted() if self.itemsize == 2 else 0
         sums = outputs * (self.terms + bool(kernel.has_addend and kernel.constant))
-        return start + views + ROW_ADDRESS * rows + self.loads + converted + sums + outputs
+        accesses = self.loads + len(self.stores)
+        return start + views + ROW_ADDRESS * rows + accesses + converted + sums
+
+    def _converted(self) -> int:
+        """Instructions of a thread that convert between types of 16 bits and those of sums.
+
+        Vectors are of words of two elements: those are taken apart, and put together as they are
+        converted.
+        """
+        used = sum(map(len, self.used))
+        if not self.grid.vectors:
+            return used + self.grid.points
+        words = [{(*row, column // 2) for *row, column in places} for places in self.used]
+        return used + sum(map(len, words)) + self.grid.points // 2
 
     def load_sectors(self) -> int:
         """Of the accesses of one warp."""
@@ -79,9 +106,17 @@ class _Launch:
         """Of the accesses of one warp."""
         return sum(self._sectors(place[-1]) for place in self.stores)
 
+    def registers(self) -> int:
+        """Of a thread: an estimate."""
+        if self.grid.vectors:
+            words = self.loads * self.width * self.itemsize // 4
+            return REGISTERS_VECTORS + round(REGISTERS_VECTOR * words)
+        held = self.loads * max(1, self.itemsize // 4)
+        return REGISTERS + REGISTERS_AXIS * self.grid.rank + held
+
     def lines(self) -> float:
         """Cache lines of the accesses of one warp."""
-        size = LANES * self.itemsize
+        size = LANES * self.width * self.itemsize
         places = [place for view in (*self.reads, self.stores) for place in view]
         return sum(lines(place[-1] * self.itemsize, size) for place in places)
 
@@ -105,7 +140,7 @@ class _Launch:
 
     def _sectors(self, column: int) -> int:
         """Of a warp's access that begins `column` elements from the start of a sector."""
-        return sectors(column * self.itemsize, LANES * self.itemsize)
+        return sectors(column * self.itemsize, LANES * self.width * self.itemsize)
 
 
 def _terms(terms: Terms) -> int:
@@ -172,8 +207,7 @@ def simt_costs(
     launch = _Launch(kernel, grid, element, shape)
     itemsize, points = launch.itemsize, launch.points
     if registers is None:
-        held = launch.loads * max(1, itemsize // 4)
-        registers = REGISTERS + REGISTERS_AXIS * grid.rank + held
+        registers = launch.registers()
     warps, blocks = resident(chip, registers, launch.threads, 0)
     by_warp = launch.warps / points
     asked = launch.blocks * launch.block_sectors() + launch.warps * launch.stored_sectors()
@@ -184,8 +218,8 @@ def simt_costs(
         l2_bytes=SECTOR * asked / points,
         dram_bytes=itemsize * (len(launch.reads) + 1),
         store_bytes=itemsize,
-        # First what is read, then what is written is on its way; the halo is mostly in a cache.
-        bytes_in_flight=WAITING * LANES * itemsize * grid.points,
+        # First what is read, then what is written; the halo is mostly in a cache.
+        bytes_in_flight=ON_ITS_WAY * LANES * itemsize * grid.points,
         resident_warps=warps,
         resident_blocks=blocks,
         blocks=launch.blocks,

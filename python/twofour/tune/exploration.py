@@ -154,7 +154,7 @@ def _simt(step: Step) -> Found:
     yield from rolling(step)
     itemsize = ELEMENT_TYPES[step.element].itemsize
     kernel = DirectKernel("points", [Terms(step.sweep.offsets, step.sweep.weights)])
-    grid, chip = point_grid(kernel, itemsize), chips.find(step.gpu.architecture)
+    grid, chip = point_grid(kernel, itemsize, aligned=True), chips.find(step.gpu.architecture)
     costs = simt_costs(kernel, grid, step.shape, step.element, chip)
     yield Choice("simt", rolling=False), costs, not taken_way(step, "simt").rolling
 

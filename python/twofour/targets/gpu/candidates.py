@@ -260,7 +260,7 @@ def _simt(wanted: _Sweep) -> Costs:
 def _points(wanted: _Sweep) -> Costs:
     sweep = wanted.sweep
     kernel = DirectKernel(sweep.kernel, [Terms(sweep.offsets, sweep.weights)])
-    grid = point_grid(kernel, wanted.itemsize)
+    grid = point_grid(kernel, wanted.itemsize, aligned=True)
     chip = chips.find(wanted.gpu.architecture)
     costs = simt_costs(kernel, grid, wanted.shape, wanted.element, chip)
     return replace(costs, steps=sweep.steps)

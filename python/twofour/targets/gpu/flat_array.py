@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from twofour.mlir import ir, memref
+from twofour.mlir import arith, ir, memref
 from twofour.targets.gpu.code import Index, IndexCode
 
 NO_BOUND = 2**62  # elements; what a flat array holds is bounded by its sizes
@@ -23,6 +23,16 @@ class FlatArray:
     begin: Index
     sizes: list[Index]
     strides: list[Index]
+
+    def address(self, code: IndexCode, place: Index, itemsize: int) -> Index:
+        """The address of an element."""
+        first = memref.extract_aligned_pointer_as_index(self.flat)
+        return code.add(first, code.mul(code.add(self.begin, place), itemsize))
+
+
+def address_word(code: IndexCode, address: Index) -> ir.Value:
+    """An address as PTX takes it, in 64 bits."""
+    return arith.index_cast(ir.IntegerType.get_signless(64), code.value(address))
 
 
 def flat_array(code: IndexCode, view: ir.Value, reach_lo: Sequence[int]) -> FlatArray:

@@ -35,7 +35,8 @@ from twofour.targets.gpu.kernel_abi import BlockShape, gpu_function
 from twofour.targets.gpu.lowering import LOOP_ANNOTATION, NO_UNROLLING
 from twofour.targets.gpu.matrix_ops import i32
 from twofour.targets.gpu.ring import Ring
-from twofour.targets.gpu.strip import Strip, elements
+from twofour.targets.gpu.strip import Strip
+from twofour.targets.gpu.vector_access import elements
 
 
 @dataclass(frozen=True)

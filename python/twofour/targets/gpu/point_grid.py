@@ -4,7 +4,7 @@
 The lanes of a warp take neighbouring points of the innermost axis, so that their accesses touch
 neighbouring addresses whatever the alignment of the rows. A thread computes several points: rows of
 the next axis, which share what they read, or points that lie a whole block apart when there is one
-axis only.
+axis only. Where rows are aligned, they may be a vector of neighbouring points instead.
 """
 
 import math
@@ -16,21 +16,27 @@ from twofour.targets.gpu.code import Index, IndexCode, conjunction
 from twofour.targets.gpu.kernel_abi import BlockShape
 
 THREADS = 256
-COLUMNS = 64
+COLUMNS, VECTOR_COLUMNS = 64, 32
 
 
 @dataclass(frozen=True)
 class PointGrid:
-    """Threads of a block per axis, and the number of points of each thread along `axis`."""
+    """Threads of a block per axis, and the number of points of each thread along `axis`.
+
+    With `vectors` these are neighbours on the innermost axis.
+    """
 
     rank: int
     points: int = 1
+    vectors: bool = False
 
     @property
     def threads(self) -> tuple[int, ...]:
         """Threads of a block per axis."""
         if self.rank == 1:
             return (THREADS,)
+        if self.vectors:
+            return (*(1,) * (self.rank - 2), THREADS // VECTOR_COLUMNS, VECTOR_COLUMNS)
         groups = THREADS // COLUMNS
         if self.rank == 2:
             return (groups, COLUMNS)
@@ -40,7 +46,7 @@ class PointGrid:
     @property
     def axis(self) -> int:
         """The axis along which a thread has several points."""
-        return max(self.rank - 2, 0)
+        return self.rank - 1 if self.vectors else max(self.rank - 2, 0)
 
     @property
     def shifts(self) -> list[tuple[int, ...]]:
@@ -53,13 +59,14 @@ class PointGrid:
     @property
     def step(self) -> int:
         """The distance of a thread's points."""
-        return self.threads[0] if self.rank == 1 else 1
+        return self.threads[0] if self.rank == 1 and not self.vectors else 1
 
     def launch(self, itemsize: int) -> BlockShape:
         """How a kernel of these threads is launched."""
         tile = list(self.threads)
         tile[self.axis] *= self.points
-        return BlockShape(math.prod(self.threads), tuple(tile), 1, itemsize)
+        alignment = self.points * itemsize if self.vectors else itemsize
+        return BlockShape(math.prod(self.threads), tuple(tile), 1, alignment)
 
     def emit(
         self,

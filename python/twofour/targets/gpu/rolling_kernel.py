@@ -11,7 +11,7 @@ from twofour.layout.march import Meeting
 from twofour.layout.rolling import RollingLayout
 from twofour.mlir import arith, gpu, ir, llvm, vector
 from twofour.targets.gpu.march_kernel import MarchEmitter, MarchKernel, build_march_kernel
-from twofour.targets.gpu.strip import elements
+from twofour.targets.gpu.vector_access import elements, unpack_words
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,10 @@ class _Rolling(MarchEmitter):
         return [self._number(0.0)] * self.layout.written
 
     def unpack(self, words: list[ir.Value]) -> list[ir.Value]:
+        values = unpack_words(words, self.element)
         if self.strip.word == self.element:
-            return words
-        kind = ir.VectorType.get([self.layout.chunk], self.element)
-        packed = vector.from_elements(ir.VectorType.get([len(words)], words[0].type), words)
-        return [
-            arith.extf(self.accumulation, value) for value in elements(vector.bitcast(kind, packed))
-        ]
+            return values
+        return [arith.extf(self.accumulation, value) for value in values]
 
     def contribute(
         self, meeting: Meeting, values: list[ir.Value], sums: list[ir.Value | None], level: int

@@ -1,30 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Plain GPU kernels for weighted sums, without tensor cores.
 
-The terms of an output are added from the lowest offset to the highest by fused multiply-adds, as by
-the CPU's direct kernels without reassociation, so that both give the same bits.
+A thread reads each of its inputs once, element by element, or by aligned vectors. The terms of an
+output are added from the lowest offset to the highest by fused multiply-adds, as by the CPU's
+direct kernels without reassociation, so that both give the same bits.
 """
 
 from collections import defaultdict
 from collections.abc import Sequence
 
-from twofour.mlir import arith, gpu, ir, llvm, memref
+from twofour.layout.march import ACCESS
+from twofour.mlir import arith, gpu, ir, llvm
 from twofour.targets.cpu.direct_kernel import DirectKernel, Offset, Terms
 from twofour.targets.cpu.kernel_abi import view_type
 from twofour.targets.gpu.code import Index, IndexCode
+from twofour.targets.gpu.flat_array import flat_array
 from twofour.targets.gpu.kernel_abi import gpu_function
+from twofour.targets.gpu.point_access import ElementAccess, Types, VectorAccess
 from twofour.targets.gpu.point_grid import PointGrid
 
 # A thread's points are unrolled; beyond this many multiply-adds they only cost compile time.
 MAX_TERMS = 2048
-# Points of a thread: this many bytes of them, but as many as make rows share what they read.
-POINT_BYTES, MIN_POINTS = 16, 4
+# Points of a thread: those of an access, but as many as make rows share what they read.
+MIN_POINTS = 4
 
 
-def point_grid(kernel: DirectKernel, itemsize: int) -> PointGrid:
-    """The threads of a kernel: as many points to each as fit the limits, a power of two."""
+def point_grid(kernel: DirectKernel, itemsize: int, aligned: bool = False) -> PointGrid:
+    """The threads of a kernel: as many points to each as fit the limits, a power of two.
+
+    Where rows are `aligned`, on those of an access, they are one vector, if this fits and there is
+    one input and no addend.
+    """
     terms = sum(len(t.weights) for t in kernel.inputs)
-    points = max(MIN_POINTS, POINT_BYTES // itemsize)
+    vector = ACCESS // itemsize
+    if (
+        aligned
+        and len(kernel.inputs) == 1
+        and not kernel.has_addend
+        and vector * terms <= MAX_TERMS
+    ):
+        return PointGrid(kernel.rank, vector, vectors=True)
+    points = max(MIN_POINTS, vector)
     while points > 1 and points * terms > MAX_TERMS:
         points //= 2
     return PointGrid(kernel.rank, points)
@@ -37,64 +53,38 @@ def build_simt_kernel(kernel: DirectKernel, element: str, grid: PointGrid, items
     function = gpu_function(kernel.name, views, inputs, grid.launch(itemsize))
     entry = function.regions[0].blocks[0]
     with ir.InsertionPoint(entry):
-        _Emitter(kernel, element, entry).emit(grid)
+        _Emitter(kernel, element, entry, grid, itemsize).emit()
         gpu.ReturnOp([])
 
 
-class _Rows:
-    """A view as one row of elements: a point's place is found once for every row it is read in."""
-
-    def __init__(self, code: IndexCode, view: ir.Value):
-        rank, unknown = view.type.rank, ir.ShapedType.get_dynamic_stride_or_offset()
-        base, offset, *rest = memref.extract_strided_metadata(view)
-        self.code = code
-        self.strides: list[Index] = [*rest[rank : 2 * rank - 1], 1]
-        self.flat = memref.reinterpret_cast(
-            ir.MemRefType.get(
-                [ir.ShapedType.get_dynamic_size()],
-                view.type.element_type,
-                ir.StridedLayoutAttr.get(unknown, [1]),
-            ),
-            base,
-            [offset],
-            [code.value(2**62)],
-            [],
-            [unknown],
-            [ir.ShapedType.get_dynamic_size()],
-            [1],
-        )
-
-    def at(self, point: Sequence[Index]) -> Index:
-        """The index of a point."""
-        return self.code.dot(point, self.strides)
-
-    def beyond(self, place: Index, shift: Offset) -> list[ir.Value]:
-        """The index of the point at `shift` from that at `place`."""
-        row = self.code.dot(shift[:-1], self.strides[:-1])
-        return [self.code.value(self.code.add(self.code.add(place, row), shift[-1]))]
-
-
 class _Emitter:
-    def __init__(self, kernel: DirectKernel, element: str, entry: ir.Block):
-        self.kernel = kernel
+    def __init__(
+        self, kernel: DirectKernel, element: str, entry: ir.Block, grid: PointGrid, itemsize: int
+    ):
+        self.kernel, self.grid = kernel, grid
         self.code = IndexCode(entry)
-        self.storage = ir.Type.parse(element)
-        self.accumulation = self.storage if element == "f64" else ir.F32Type.get()
+        storage = ir.Type.parse(element)
+        self.types = Types(storage, storage if element == "f64" else ir.F32Type.get(), itemsize)
         views = list(entry.arguments)
         self.output = views[-1]
         with ir.InsertionPoint(entry):
-            self.rows = [_Rows(self.code, view) for view in views]
+            nothing = (0,) * kernel.rank
+            self.arrays = [flat_array(self.code, view, nothing) for view in views]
 
-    def emit(self, grid: PointGrid) -> None:
-        grid.emit(self.code, self.output, self._points)
+    def emit(self) -> None:
+        self.grid.emit(self.code, self.output, self._points)
 
     def _points(self, point: list[Index], shifts: Sequence[Offset]) -> None:
         """The outputs at point + shifts; each of their inputs is loaded once."""
+        vectors = self.grid.vectors and len(shifts) > 1
         sums = self._start(point, shifts)
-        for rows, terms in zip(self.rows, self.kernel.inputs, strict=False):
-            first = rows.at(point)
+        for array, terms in zip(self.arrays, self.kernel.inputs, strict=False):
+            if vectors:
+                inputs = VectorAccess(self.code, self.types, array, point, terms.reach_lo[-1])
+            else:
+                inputs = ElementAccess(self.code, self.types, array, point)
             for place, uses in _uses(terms, shifts):
-                value = self._read(rows, first, place)
+                value = inputs.read(place)
                 for number, weight in uses:
                     total, factor = sums[number], self._number(weight)
                     # `math.fma` would become the call of a library.
@@ -103,12 +93,8 @@ class _Emitter:
                         if total is None
                         else llvm.intr_fma(factor, value, total)
                     )
-        rows = self.rows[-1]
-        first = rows.at(point)
-        for shift, total in zip(shifts, sums, strict=True):
-            if self.storage != self.accumulation:
-                total = arith.truncf(self.storage, total)
-            memref.store(total, rows.flat, rows.beyond(first, shift))
+        access = VectorAccess if vectors else ElementAccess
+        access(self.code, self.types, self.arrays[-1], point).write(shifts, sums)
 
     def _start(self, point: list[Index], shifts: Sequence[Offset]) -> list[ir.Value | None]:
         """The numbers that the sums start from, None for nothing."""
@@ -116,20 +102,13 @@ class _Emitter:
         start = self._number(kernel.constant) if kernel.constant else None
         if not kernel.has_addend:
             return [start] * len(shifts)
-        rows = self.rows[len(kernel.inputs)]
-        first = rows.at(point)
-        values = [self._read(rows, first, shift) for shift in shifts]
+        addend = ElementAccess(self.code, self.types, self.arrays[len(kernel.inputs)], point)
+        values = [addend.read(shift) for shift in shifts]
         return values if start is None else [arith.addf(value, start) for value in values]
-
-    def _read(self, rows: _Rows, place: Index, shift: Offset) -> ir.Value:
-        value = memref.load(rows.flat, rows.beyond(place, shift))
-        if self.storage == self.accumulation:
-            return value
-        return arith.extf(self.accumulation, value)
 
     def _number(self, value: float) -> ir.Value:
         return self.code.constants.get(
-            ("number", value), lambda: arith.ConstantOp(self.accumulation, value).result
+            ("number", value), lambda: arith.ConstantOp(self.types.sums, value).result
         )
 
 

@@ -19,7 +19,7 @@ from twofour.mlir import arith, gpu, ir, llvm, memref, nvvm, vector
 from twofour.targets.gpu.kernel_abi import table
 from twofour.targets.gpu.march_kernel import MarchEmitter, MarchKernel, build_march_kernel
 from twofour.targets.gpu.matrix_ops import MatrixOps, i32
-from twofour.targets.gpu.strip import elements
+from twofour.targets.gpu.vector_access import elements
 
 _TRANSPOSE = "movmatrix.sync.aligned.m8n8.trans.b16 {$w0}, {$r0};"
 

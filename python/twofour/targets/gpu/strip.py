@@ -11,11 +11,12 @@ from collections.abc import Callable
 import numpy as np
 
 from twofour.layout.fragments import LANES
-from twofour.layout.march import ACCESS, March
+from twofour.layout.march import March
 from twofour.mlir import arith, gpu, ir, memref, nvvm, scf, vector
 from twofour.targets.gpu.code import Index, IndexCode, conjunction
-from twofour.targets.gpu.flat_array import flat_array
+from twofour.targets.gpu.flat_array import address_word, flat_array
 from twofour.targets.gpu.matrix_ops import i32
+from twofour.targets.gpu.vector_access import load_words, words_of
 
 
 class Strip:
@@ -163,14 +164,10 @@ class Strip:
     def _load(self, place: Index, start: int) -> list[ir.Value]:
         """The words from `start` elements after a place on, by one access.
 
-        It asks the second-level cache for all of 256 bytes, and is one access also where some of
-        the words are not needed: LLVM would make several of it, for the others.
+        It asks the second-level cache for all of 256 bytes.
         """
-        types, bits = self.fragment_types, 8 * max(4, self.layout.itemsize)
-        words = ", ".join(f"{{$w{number}}}" for number in range(len(types)))
-        source = f"[{{$r0}}+{self.layout.itemsize * start}]"
-        load = f"ld.global.L2::256B.v{len(types)}.b{bits} {{{words}}}, {source};"
-        return list(nvvm.inline_ptx(types, [self.address(place)], [], load))
+        beyond = self.layout.itemsize * start
+        return load_words(self.address(place), beyond, self.fragment_types, "L2::256B")
 
     def prefetch(self, source: Index) -> None:
         """Begin to bring a row of inputs that begins at `source` to the second-level cache."""
@@ -179,10 +176,8 @@ class Strip:
 
     def address(self, place: Index) -> ir.Value:
         """The address of an element of the inputs, 64 bits."""
-        code = self.code
-        base = memref.extract_aligned_pointer_as_index(self.source.flat)
-        at = code.mul(code.add(self.source.begin, place), self.layout.itemsize)
-        return arith.index_cast(ir.IntegerType.get_signless(64), code.value(code.add(at, base)))
+        place = self.source.address(self.code, place, self.layout.itemsize)
+        return address_word(self.code, place)
 
     def _load_at_ends(self, row: Index, step: Index, start: int) -> list[ir.Value]:
         """Loads for the steps of a march along the only axis, of which some meet an end."""
@@ -204,8 +199,7 @@ class Strip:
     @property
     def fragment_types(self) -> list[ir.Type]:
         """The types of a lane's words of a fragment."""
-        size = max(4, self.layout.itemsize)
-        return [self.word] * (ACCESS // size)
+        return words_of(self.element, self.layout.itemsize)
 
     def _load_some(self, row: Index, step: Index, start: int) -> list[ir.Value]:
         """Inputs of this lane; any numbers, or zero, where no output of the array reads them."""
@@ -308,9 +302,3 @@ class Strip:
             for number in range(written - 1):
                 code.when(code.less(number, left), lambda number=number: one(number))
             scf.yield_([])
-
-
-def elements(values: ir.Value) -> list[ir.Value]:
-    """The elements of a vector."""
-    (count,) = values.type.shape
-    return [vector.extract(values, [], ir.DenseI64ArrayAttr.get([n])) for n in range(count)]
