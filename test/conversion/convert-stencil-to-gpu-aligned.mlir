@@ -66,12 +66,25 @@ func.func @half(%t: !temp) -> !inner {
 
 !temp = !stencil.temp<#stencil.bounds<[0], [1024]>, f64>
 
-// Fields of sums with an addend may be aligned differently.
+// Fields of sums with an addend may be aligned differently, and so may those of several sums.
 
 // CHECK-LABEL: gpu.func @added_kernel0(
 // CHECK-SAME: alignment = 8 : i64
 // CHECK-NOT: inline_ptx
 func.func @added(%t: !temp, %s: !temp) -> !temp {
   %r = "stencil.weighted_sum"(%t, %s) {offsets = [[0]], weights = array<f64: 2.0>} : (!temp, !temp) -> !temp
+  return %r : !temp
+}
+
+// -----
+
+!temp = !stencil.temp<#stencil.bounds<[0], [1024]>, f64>
+
+// CHECK-LABEL: gpu.func @several_kernel0(
+// CHECK-SAME: alignment = 8 : i64
+// CHECK-NOT: inline_ptx
+func.func @several(%t: !temp, %s: !temp) -> !temp {
+  %u = "stencil.weighted_sum"(%t) {offsets = [[0]], weights = array<f64: 2.0>} : (!temp) -> !temp
+  %r = "stencil.weighted_sum"(%s, %u) {offsets = [[0]], weights = array<f64: 3.0>} : (!temp, !temp) -> !temp
   return %r : !temp
 }

@@ -12,7 +12,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from twofour.cost.counts import Counts
+from twofour.cost.counts import Counts, resident
 from twofour.cost.rolling import rolling_costs, rolling_counts
 from twofour.cost.simt import simt_costs, simt_counts
 from twofour.cost.stream import stream_costs, stream_counts
@@ -321,6 +321,12 @@ def test_one_halo_tile_is_not_copied_while_it_is_multiplied():
     assert one.bytes_in_flight == two.bytes_in_flight / 2
     # 37 568 instead of 56 576 bytes of shared memory.
     assert (one.resident_blocks, two.resident_blocks) == (6, 4)
+
+
+def test_registers_of_vectors():
+    # Of 7 rows 10 inputs each: 13 + 2 + 0.9 * 70.
+    costs = built("paper_box2d49p", "simt", "f32").costs((80, 1280))
+    assert costs.resident_blocks == resident(CHIP, 78, 256, 0)[1] == 3
 
 
 def test_residency_of_known_registers():

@@ -250,3 +250,24 @@ def test_nothing_is_predicted_for_programs_that_are_no_linear_step(capsys):
 def test_a_chip_that_does_not_fit_is_refused(target, chip, message, capsys):
     assert main(["explain", "heat1d_ftcs", "--target", target, "--chip", chip]) == 1
     assert message in capsys.readouterr().err
+
+
+# Measured on an H200, in GStencil/s: plain CUDA, a vector a thread, and marches.
+@pytest.mark.parametrize(
+    "name, dtype, vectors, marches",
+    [
+        ("heat1d_ftcs", "f32", 491, 462),
+        ("laplacian1d_o8", "f64", 254, 244),
+        ("fdtd24_dx_3d", "f32", 522, 485),
+        ("paper_box2d49p", "f32", 279, 451),
+        ("laplacian3d_o6", "f64", 71, 209),
+    ],
+)
+def test_threads_march_where_that_was_measured_to_be_faster(name, dtype, vectors, marches):
+    kernel = KERNELS[name]
+    sweep = LinearSweep("f", name, kernel.offsets, kernel.weights, 1)
+    found = gpu_candidates.best_way("simt", sweep, sweep, dtype, H200)
+    assert found.rolling == (marches > vectors)
+    if vectors > marches:
+        (taken,) = candidates(sweep, dtype, dtype, H200, ["simt"]).candidates
+        assert taken.prediction.gstencil_per_s == pytest.approx(vectors, rel=0.06)

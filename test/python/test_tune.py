@@ -73,6 +73,7 @@ def test_from_prepare_to_a_report_on_the_simulator(capsys, count):
     "name, words",
     [
         ("heat2d_ftcs", ("--dtype", "f16", "--schedule", "stream")),
+        ("heat1d_ftcs", ("--dtype", "f32")),
         ("heat1d_ftcs", ("--dtype", "f16", "--fuse-steps", "2")),
         ("heat1d_ftcs", ("--dtype", "f64", "--schedule", "sparse")),
         ("heat1d_ftcs", ("--dtype", "tf32", "--schedule", "sparse")),

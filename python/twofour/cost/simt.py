@@ -33,9 +33,10 @@ START, START_AXES, START_AXIS = 16, 10, 11
 # Addresses: of a view's first point, by axis and pair of views; of a row from there.
 VIEW_AXIS, ROW_ADDRESS = 4, 1
 # Registers of a thread beside the inputs that it holds, more for each axis. Of one that reads
-# vectors, those beside them and the part of them that it holds at a time: fitted to ptxas.
+# vectors as well, and the part of its inputs that it holds at a time: fitted to what ptxas says of
+# all built-in kernels.
 REGISTERS, REGISTERS_AXIS = 2, 6
-REGISTERS_VECTORS, REGISTERS_VECTOR = 15, 0.75
+VECTOR_REGISTERS, VECTOR_REGISTERS_AXIS, VECTOR_HELD = 13, 1, 0.9
 # Of what threads read and write so much is on its way: fitted, with `OVERLAP_POINTS` of the model,
 # to the plain CUDA kernels of twofour.bench.measured, each of one vector a thread, on an H200 and
 # an H100.
@@ -108,11 +109,11 @@ class _Launch:
 
     def registers(self) -> int:
         """Of a thread: an estimate."""
+        inputs, rank = sum(map(len, self.used)), self.grid.rank
         if self.grid.vectors:
-            words = self.loads * self.width * self.itemsize // 4
-            return REGISTERS_VECTORS + round(REGISTERS_VECTOR * words)
-        held = self.loads * max(1, self.itemsize // 4)
-        return REGISTERS + REGISTERS_AXIS * self.grid.rank + held
+            held = VECTOR_HELD * inputs * self.itemsize / 4
+            return VECTOR_REGISTERS + VECTOR_REGISTERS_AXIS * rank + round(held)
+        return REGISTERS + REGISTERS_AXIS * rank + inputs * max(1, self.itemsize // 4)
 
     def lines(self) -> float:
         """Cache lines of the accesses of one warp."""

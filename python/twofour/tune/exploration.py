@@ -14,7 +14,6 @@ from functools import partial
 
 from twofour.analysis import LinearSweep
 from twofour.cost import Costs, Prediction, predict
-from twofour.cost.simt import simt_costs
 from twofour.cost.tile import tile_costs
 from twofour.errors import TwofourError, Unsuitable
 from twofour.layout.block import MAX_MARCH, MIN_MARCH, BlockLayout, lay_out_block, takes_boxes
@@ -25,9 +24,8 @@ from twofour.layout.patch import PatchOperator
 from twofour.layout.search import best_tile, tiles
 from twofour.runtime.dtypes import ELEMENT_TYPES
 from twofour.sim import chips
-from twofour.targets.cpu.direct_kernel import DirectKernel, Terms
+from twofour.targets.gpu.candidates import point_costs
 from twofour.targets.gpu.matrix_ops import operands_of
-from twofour.targets.gpu.simt_kernel import point_grid
 from twofour.tune.choice import Choice
 from twofour.tune.marches import Found, rolling, streams, taken_way
 from twofour.tune.step import Step
@@ -152,10 +150,7 @@ def _blocks(
 
 def _simt(step: Step) -> Found:
     yield from rolling(step)
-    itemsize = ELEMENT_TYPES[step.element].itemsize
-    kernel = DirectKernel("points", [Terms(step.sweep.offsets, step.sweep.weights)])
-    grid, chip = point_grid(kernel, itemsize, aligned=True), chips.find(step.gpu.architecture)
-    costs = simt_costs(kernel, grid, step.shape, step.element, chip)
+    costs = point_costs(step.sweep, step.element, step.gpu, step.shape)
     yield Choice("simt", rolling=False), costs, not taken_way(step, "simt").rolling
 
 

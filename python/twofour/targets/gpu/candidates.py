@@ -258,12 +258,15 @@ def _simt(wanted: _Sweep) -> Costs:
 
 
 def _points(wanted: _Sweep) -> Costs:
-    sweep = wanted.sweep
+    costs = point_costs(wanted.sweep, wanted.element, wanted.gpu, wanted.shape)
+    return replace(costs, steps=wanted.sweep.steps)
+
+
+def point_costs(sweep: LinearSweep, element: str, gpu: GpuModel, shape: tuple[int, ...]) -> Costs:
+    """What plain threads with points of their own cost for a sweep of outputs of `shape`."""
     kernel = DirectKernel(sweep.kernel, [Terms(sweep.offsets, sweep.weights)])
-    grid = point_grid(kernel, wanted.itemsize, aligned=True)
-    chip = chips.find(wanted.gpu.architecture)
-    costs = simt_costs(kernel, grid, wanted.shape, wanted.element, chip)
-    return replace(costs, steps=sweep.steps)
+    grid = point_grid(kernel, ELEMENT_TYPES[element].itemsize, aligned=True)
+    return simt_costs(kernel, grid, shape, element, chips.find(gpu.architecture))
 
 
 def _rolling_once(wanted: _Sweep) -> Costs:
