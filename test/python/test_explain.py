@@ -87,7 +87,8 @@ def test_says_what_stays_in_registers_and_caches(capsys, kernel):
     program = stepper.program(geometry, domain, 1000)
     assert (program.steps, stepper.threads) == (tile["steps"], tile["threads"])
     unit = vector_unit("host")
-    found = executable.compiled.direct_kernel(executable.compiled.single).tile(unit)
+    direct = executable.compiled.direct_kernel(executable.compiled.single)
+    found = direct.tile(unit, unit.bytes // 8)
     assert (block["rows"], block["vectors"]) == (found.rows, found.vectors)
     assert block["vector_bytes"] == (found.vector_bytes or unit.bytes)
     assert main(["explain", kernel, "--dtype", "f64"]) == 0

@@ -20,9 +20,9 @@ def box(radius: int, rank: int = 2):
     return points, [1.0 + n for n in range(len(points))]
 
 
-def choose_tile(inputs, unit, past_caches=False, reassociate=False):
+def choose_tile(inputs, unit, past_caches=False, reassociate=False, itemsize=8):
     kernel = DirectKernel("k", [Terms(*terms) for terms in inputs], reassociate=reassociate)
-    return kernel.tile(unit, past_caches)
+    return kernel.tile(unit, unit.bytes // itemsize, past_caches)
 
 
 def tile_of(terms, machine, **options):
@@ -177,3 +177,17 @@ def test_work_is_what_a_block_takes_where_the_model_has_a_scale():
     kernel = DirectKernel("k", [Terms(offsets, [w + n for n, w in enumerate(weights)])])
     assert kernel.work(vector_unit("avx2")) == len(offsets)
     assert 1.2 * len(offsets) < kernel.work(vector_unit("znver4")) < 3 * len(offsets)
+
+
+def test_vectors_along_the_only_axis_are_several_where_they_share_inputs():
+    seven, two = (
+        ([(n,) for n in range(count)], [1.0 + n for n in range(count)]) for count in (7, 2)
+    )
+    unit = vector_unit("znver4")
+    # Four of f64 read 19 vectors of half a register for 28; those of f32, of eight elements, 28.
+    together, apart = (choose_tile([seven], unit, itemsize=size) for size in (8, 4))
+    assert (together.vectors, together.vector_bytes) == (4, 32)
+    assert (apart.vectors, apart.vector_bytes) == (1, 32)
+    # Sums of two inputs do not share across them; short sums take as long to begin.
+    assert choose_tile([seven[:1] + ([1.0] * 7,), two], unit).vectors == 4
+    assert choose_tile([two], unit, itemsize=4).vectors == 4

@@ -58,11 +58,10 @@ class _Launch:
         self.warps = self.blocks * self.threads // LANES
         # Elements of an access.
         self.width = grid.points if grid.vectors else 1
-        used = [_places(terms, grid.shifts) for terms in kernel.inputs]
+        self.used = [_places(terms, grid.shifts) for terms in kernel.inputs]
         if kernel.has_addend:
-            used.append(set(grid.shifts))
-        self.used = used
-        self.reads = [self._accesses(places) for places in used]
+            self.used.append(set(grid.shifts))
+        self.reads = [self._accesses(places) for places in self.used]
         self.stores = self._accesses(set(grid.shifts))
         self.terms = sum(_terms(terms) for terms in kernel.inputs)
 

@@ -98,9 +98,9 @@ class DirectKernel:
         """Multiply-adds that take as long as an output does in its fastest block."""
         return multiply_adds(self.rows_of(unit), self.rank, unit)
 
-    def tile(self, unit: VectorUnit, past_caches: bool = False) -> RegisterTile:
-        """The block that is fastest on a vector unit."""
-        return choose_tile(self.rows_of(unit), self.rank, unit, past_caches)
+    def tile(self, unit: VectorUnit, lanes: int, past_caches: bool = False) -> RegisterTile:
+        """The block that is fastest on a vector unit whose registers hold so many elements."""
+        return choose_tile(self.rows_of(unit), self.rank, unit, lanes, past_caches)
 
 
 def build_direct_kernel(
@@ -126,7 +126,7 @@ def build_direct_kernel(
     function = kernel_function(kernel.name, views, inputs)
     with ir.InsertionPoint(function.entry_block):
         rows_of = rows_of or kernel.rows_of(unit)
-        chosen = tile or kernel.tile(unit, past_caches)
+        chosen = tile or kernel.tile(unit, ElementCode(element, unit.bytes).lanes, past_caches)
         size = chosen.vector_bytes or unit.bytes
         nontemporal = past_caches and kernel.rank <= unit.nontemporal_axes
         if past_caches and tile is not None:

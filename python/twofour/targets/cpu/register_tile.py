@@ -37,7 +37,9 @@ class Core:
     by one; with less in common, several rows at once are slower. `instructions`: of all kinds that
     start in a cycle, and `arithmetic`: multiply-adds and additions. `unaligned`,
     `unaligned_halves`: loads that are not aligned take so much longer, since they lie in two lines
-    of the cache; the latter where a core loads a register by halves. `chains` of multiply-adds keep
+    of the cache; the latter where a core loads a register by halves. `unaligned_alone`: the former
+    for single vectors along the only axis, all of whose loads lie in one line or all in two; beside
+    those of a neighbour the short ones wait for the long ones. `chains` of multiply-adds keep
     a core busy, and `lack` is how much of the lack of them shows; tiles overlap as far as their
     instructions are within the `window`. `loop`: instructions that a tile takes besides. `streams`:
     rows that a tile may read and write before each further one costs `stream_cost`. `overlap`: how
@@ -52,6 +54,7 @@ class Core:
     arithmetic: float = 3
     unaligned: float = 1.2
     unaligned_halves: float = 1.2
+    unaligned_alone: float = 1.2
     chains: float = 8
     lack: float = 0.4
     window: int = 128
@@ -74,6 +77,7 @@ ZEN_4 = Core(
     arithmetic=3,
     unaligned=1.68,
     unaligned_halves=1.84,
+    unaligned_alone=1.4,
     chains=13.9,
     lack=0.28,
     window=241,
@@ -106,16 +110,17 @@ DENSE, DENSE_TILE = 20, RegisterTile(4, 1)
 
 
 def choose_tile(
-    rows_of: RowsOf, rank: int, unit: VectorUnit, past_caches: bool = False
+    rows_of: RowsOf, rank: int, unit: VectorUnit, lanes: int, past_caches: bool = False
 ) -> RegisterTile:
     """The tile that takes fewest cycles, where `rows_of(n)` is what is added to n rows.
 
-    `past_caches` says that arrays do not fit the caches, and rows are summed up one by one, but for
-    long sums of rows of planes that share most of what they read.
+    A whole register holds `lanes` elements: vectors along the only axis read the same where points
+    lie so far apart. `past_caches` says that arrays do not fit the caches, and rows are summed up
+    one by one, but for long sums of rows of planes that share most of what they read.
     """
     if past_caches and rank > unit.nontemporal_axes and _is_dense(rows_of):
         return DENSE_TILE
-    return _fastest(rows_of, rank, unit, past_caches)[1]
+    return _fastest(rows_of, rank, unit, past_caches, lanes)[1]
 
 
 def _is_dense(rows_of: RowsOf) -> bool:
@@ -147,9 +152,16 @@ def _core(unit: VectorUnit) -> Core:
 
 
 def _fastest(
-    rows_of: RowsOf, rank: int, unit: VectorUnit, past_caches: bool = False
+    rows_of: RowsOf,
+    rank: int,
+    unit: VectorUnit,
+    past_caches: bool = False,
+    lanes: int | None = None,
 ) -> tuple[float, RegisterTile]:
-    """The cycles of a vector of outputs, and the tile."""
+    """The cycles of a vector of outputs, and the tile.
+
+    Without `lanes` vectors are believed to read nothing in common.
+    """
     core, works = _core(unit), _works(rows_of, rank, unit, past_caches)
     halves = unit.halved and not (past_caches and rank > unit.nontemporal_axes)
     tiles = [
@@ -162,7 +174,8 @@ def _fastest(
 
     def cycles(tile: RegisterTile) -> float:
         halves = 2 if unit.halved and tile.vector_bytes is None else 1
-        taken = works[tile.rows].cycles(tile.vectors, unit, core, halves)
+        part = lanes and lanes * (tile.vector_bytes or unit.bytes) // unit.bytes
+        taken = works[tile.rows].cycles(tile.vectors, unit, core, halves, part)
         return round(taken / halves, 6)
 
     best = min(
@@ -195,7 +208,8 @@ class _Work:
 
     `sums` are those of rows and those that rows share. `vectors` are vectors of input, `streams`
     rows of it. `weights` are different ones that are in use at a time, `operands` the vectors of
-    one place that are: with differences one more.
+    one place that are: with differences one more. `places` are the points of each input along the
+    only axis, none where there are more axes.
     """
 
     rows: int
@@ -206,6 +220,7 @@ class _Work:
     weights: int
     streams: int
     operands: int
+    places: tuple[frozenset[int], ...]
 
     @classmethod
     def of(cls, rows: Rows) -> "_Work":
@@ -229,6 +244,10 @@ class _Work:
             max(len(weights) for weights in in_use.values()),
             len({(number, point[:-1]) for number, point in points}),
             2 if rows.shared else 1,
+            tuple(
+                frozenset(at for of_input, (*row, at) in points if of_input == number and not row)
+                for number in range(len(rows.inputs))
+            ),
         )
 
     def arithmetic(self, core: Core) -> float:
@@ -242,14 +261,27 @@ class _Work:
         unrolled = (self.multiply_adds + self.additions) * vectors
         return held <= unit.registers and unrolled <= MAX_MULTIPLY_ADDS
 
-    def cycles(self, vectors: int, unit: VectorUnit, core: Core, halves: int) -> float:
+    def loads(self, vectors: int, lanes: int | None) -> int:
+        """Loads of a tile of so many vectors, of so many elements each where that is known."""
+        if lanes is None or not any(self.places):
+            return self.vectors * vectors
+        begins = range(0, vectors * lanes, lanes)
+        return sum(len({at + begin for at in of for begin in begins}) for of in self.places)
+
+    def cycles(
+        self, vectors: int, unit: VectorUnit, core: Core, halves: int, lanes: int | None = None
+    ) -> float:
         """Cycles for a vector of outputs, with so many vectors a row of so many halves each."""
         outputs, sums = self.rows * vectors, self.sums * vectors
         multiply_adds, additions = self.multiply_adds * vectors, self.additions * vectors
         held = self.weights + sums + self.operands * vectors + core.reserved
         stay = held <= unit.registers
-        loads, weights = self.vectors * vectors, 0 if stay else self.multiply_adds
-        unaligned = core.unaligned_halves if halves > 1 else core.unaligned
+        loads, weights = self.loads(vectors, lanes), 0 if stay else self.multiply_adds
+        if halves > 1:
+            unaligned = core.unaligned_halves
+        else:
+            alone = vectors == 1 and any(self.places)
+            unaligned = core.unaligned_alone if alone else core.unaligned
         instructions = multiply_adds + additions + loads + weights + outputs + core.loop
         chains = sums * max(1, core.window / instructions)
         lack = 1 + core.lack * max(0, core.chains / halves / chains - 1)

@@ -28,15 +28,17 @@ def cpu_report(compiled: CompiledCpu) -> dict:
     sweep = compiled.fused or compiled.single
     rank = len(sweep.reach_lo)
     if rank in DOMAINS:
-        report["register_tile"] = _register_tile(compiled.direct_kernel(sweep))
+        itemsize = element_type(compiled.element).itemsize
+        report["register_tile"] = _register_tile(compiled.direct_kernel(sweep), itemsize)
         if compiled.fused is None:
             report["time_tile"] = _time_tile(compiled, DOMAINS[rank])
     return report
 
 
-def _register_tile(kernel: DirectKernel) -> dict:
+def _register_tile(kernel: DirectKernel, itemsize: int) -> dict:
     unit = vector_unit("host")
-    tile = kernel.tile(unit)
+    # Sums of types of 16 bits are of 32.
+    tile = kernel.tile(unit, unit.bytes // max(4, itemsize))
     size = tile.vector_bytes or unit.bytes
     return {
         "rows": tile.rows,
