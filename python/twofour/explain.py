@@ -181,7 +181,8 @@ def _blocks(report: dict) -> str:
     extents, domain = (" x ".join(map(str, tile[name])) for name in ("extents", "domain"))
     steps = "1 step" if tile["steps"] == 1 else f"{tile['steps']} steps"
     threads = "1 thread" if tile["threads"] == 1 else f"{tile['threads']} threads"
-    return f"{text}; on {domain} points with {threads}, {steps} of {extents} points in a tile"
+    kind = "streamed tile" if tile["streamed"] else "tile"
+    return f"{text}; on {domain} points with {threads}, {steps} of {extents} points in a {kind}"
 
 
 def _depths(report: dict) -> str:

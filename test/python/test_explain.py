@@ -95,7 +95,9 @@ def test_says_what_stays_in_registers_and_caches(capsys, kernel):
     vectors = f"{block['rows']} x {block['vectors']} vectors of {block['vector_bytes']} bytes"
     extents = " x ".join(map(str, tile["extents"]))
     text = capsys.readouterr().out
-    assert vectors in text and f" of {extents} points in a tile" in text
+    assert rank == 3 or not tile["streamed"]
+    kind = "streamed tile" if tile["streamed"] else "tile"
+    assert vectors in text and f" of {extents} points in a {kind}" in text
     assert ("bytes at a time, rows in pairs;" in text) == block["in_pairs"]
 
 

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from runtime_reference import reference
 from twofour.runtime import element_type, parse_boundary
+from twofour.runtime.streamed_tiles import StreamedSteps, is_streamed, tile_steps, window
 from twofour.runtime.sweeps import Box, LinearKernel
 from twofour.runtime.tile_program import TileCode, TileProgram
 from twofour.runtime.tiles import (
+    EVEN,
     POINTS,
     SCRATCH,
     SOURCE,
@@ -106,7 +108,7 @@ def advance(u, weights, boundary, steps, extents, interior=None, blocks=POINTS):
         return u.copy()
     for limits in itertools.product(*cut(geometry, extents, blocks)):
         box = Box(*map(tuple, zip(*limits, strict=True)))
-        tile = TileSteps(geometry, box, steps, lambda points: points + 3, blocks)
+        tile = tile_steps(geometry, box, steps, lambda points: points + 3, blocks)
         before = target.copy()
         carry_out(tile, Arrays(u.copy(), target), weights, geometry)
         before[box.slices] = target[box.slices]
@@ -153,6 +155,56 @@ def test_random_stencils(data, rank):
     blocks = Blocks(data.draw(st.sampled_from([1, 4, 6])), data.draw(st.sampled_from([1, 2, 3])))
     steps = data.draw(st.integers(1, 4))
     check(weights, ",".join(boundary), shape, steps, extents, blocks=blocks)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_random_stencils_in_streamed_tiles(data):
+    points = data.draw(st.lists(st.tuples(*[offsets] * 3), min_size=1, max_size=5, unique=True))
+    weights = {point: 0.25 * (1 + n) * (-1) ** n for n, point in enumerate(points)}
+    shape = data.draw(st.tuples(st.integers(25, 60), st.integers(1, 6), st.integers(1, 6)))
+    extents = data.draw(st.tuples(st.integers(22, 60), st.integers(2, 6), st.integers(2, 6)))
+    boundary = data.draw(st.tuples(*[st.sampled_from(BOUNDARIES)] * 3))
+    blocks = Blocks(data.draw(st.sampled_from([1, 4])), data.draw(st.sampled_from([1, 2])))
+    steps = data.draw(st.integers(2, 5))
+    check(weights, ",".join(boundary), shape, steps, extents, blocks=blocks)
+
+
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize("reach", [(1, 1), (3, 0), (0, 4), (8, 8)])
+def test_windows_hold_what_streamed_tiles_need(boundary, reach):
+    steps, weights = 4, {(-reach[0], 0, 0): 0.5, (reach[1], 0, 1): 0.25, (0, -1, 0): 0.25}
+    geometry = geometry_of(weights, parse_boundary(boundary, 3), (90, 7, 9))
+    tile = tile_steps(geometry, geometry.interior, steps, lambda points: points)
+    assert isinstance(tile, StreamedSteps)
+    planes, swept = window(geometry), 0
+    for action in tile.actions:
+        sides = [(action.target, action.shape[0])]
+        if isinstance(action, Sweep):
+            sides.append((action.source, action.shape[0] + sum(reach)))
+            swept += math.prod(action.shape)
+        elif action.source is not None:
+            sides.append((action.source, action.shape[0]))
+        for cells, extent in sides:
+            if cells.array == EVEN:
+                last = cells.start[0] + cells.steps[0] * (extent - 1)
+                assert cells.start[0] // planes == last // planes
+                assert 0 <= min(cells.start[0], last) <= max(cells.start[0], last)
+    # Nothing is computed twice, but for periodic axes, where a tile reaches around.
+    points = math.prod(geometry.interior.shape)
+    assert swept > steps * points if boundary == "periodic" else swept == steps * points
+
+
+def test_tiles_are_streamed_where_windows_are_smaller_than_scratch_arrays():
+    box, line = ((-1, 0, 0), (1, 0, 0)), ((0, -1), (0, 1))
+    fixed = geometry_of(dict.fromkeys(box, 0.5), parse_boundary("fixed", 3), (99, 9, 9))
+    assert window(fixed) == 12
+    # Three windows of 12 planes, or two arrays of 12 planes and 6 that are computed twice.
+    assert [is_streamed(fixed, planes, 4) for planes in (12, 13, 90)] == [False, True, True]
+    assert not is_streamed(fixed, 90, 1)
+    assert [is_streamed(fixed, planes, 9) for planes in (32, 33)] == [False, True]
+    two = geometry_of(dict.fromkeys(line, 0.5), parse_boundary("fixed", 2), (99, 9))
+    assert not is_streamed(two, 90, 4)
 
 
 @pytest.mark.parametrize("boundary", ("fixed", "periodic,reflect", "constant(1.5),fixed"))

@@ -11,7 +11,8 @@ becomes
     func.func @step(%u: !field, %v: !field) attributes {stencil.time_tile = array<i64: 8, 48, 512>}
 
 The function stays one step. Whoever runs it for several takes 8 of them in tiles of 48 x 512 points
-(twofour.runtime.tiles): the kernel is the same, so are the results, to the bit.
+(twofour.runtime.tiles): the kernel is the same, so are the results, to the bit. Tiles of three axes
+that are long along the slowest one are streamed along it (twofour.runtime.streamed_tiles).
 """
 
 from dataclasses import dataclass

@@ -3,7 +3,8 @@
 
 A point and step costs `work` multiply-adds, and what neighbouring tiles compute as well comes on
 top. The source is read and the target written once in T steps, at the rate of the memory that the
-arrays fit. Scratch arrays are to stay in the second-level cache of a core.
+arrays fit. Scratch arrays are to stay in the second-level cache of a core, the windows of streamed
+tiles in the last one.
 """
 
 import glob
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from twofour.runtime.streamed_tiles import SLAB, is_streamed, window
 from twofour.runtime.tiles import Geometry
 
 # Steps of a tile that are considered.
@@ -28,7 +30,7 @@ CACHE_FOLDERS = "/sys/devices/system/cpu/cpu0/cache/index*"
 WAITING_POINTS = 1 << 15
 # Part of a cache that is there for one kind of data, and of the last-level cache for the scratch
 # arrays of all threads.
-SHARE, SCRATCH_SHARE = 0.8, 0.125
+SHARE, SCRATCH_SHARE, WINDOW_SHARE = 0.8, 0.125, 0.5
 
 # Nominal rates of one core, in cycles, of processors that do 64 bytes of multiply-adds a cycle (Zen
 # 3 and 4; the memory of one was slower, 3.5, of the other faster, 6): they weigh memory against
@@ -37,6 +39,8 @@ MULTIPLY_ADDS = 64  # bytes of multiply-adds a cycle
 NEAR, SHARED_CACHE, MEMORY = 32, 30, 5  # bytes a cycle from L2, L3 and memory
 SHOWN = 0.25  # of the work beside the longest: it overlaps, but not all of it
 COMMAND = 60  # cycles to start a sweep of a tile
+# Of a slab: its sweep, and copies of its halo. What moves on in windows is read and written again.
+STREAMED_COMMANDS, MOVED = 4, 0.5
 ROW = 50  # cycles that a row takes besides its points
 BARRIER = 2000  # cycles to meet the other threads
 
@@ -140,11 +144,18 @@ def _of_depth(
         if footprint > SHARE * machine.last:
             rate = MEMORY
         transfer = 3 * itemsize / rate / depth
-        scratch = 2 * itemsize * math.prod(e + g for e, g in zip(extents, grown, strict=True))
+        commands = tiles
+        section = math.prod(e + g for e, g in zip(extents[1:], grown[1:], strict=True))
+        scratch = 2 * itemsize * (extents[0] + grown[0]) * section
+        moved = 0.0
+        if is_streamed(geometry, extents[0], depth):
+            scratch = itemsize * (depth - 1) * window(geometry) * section
+            commands *= STREAMED_COMMANDS * -(-(extents[0] + grown[0]) // SLAB)
+            moved = MOVED
         near_rate = NEAR if scratch <= SHARE * machine.second else SHARED_CACHE
-        near = 3 * itemsize / near_rate if depth > 1 else 0.0
+        near = (3 + moved) * itemsize / near_rate if depth > 1 else 0.0
         parts = (compute * redundancy, near * redundancy, transfer)
-        overhead = COMMAND * tiles / points + BARRIER * threads / depth / points
+        overhead = COMMAND * commands / points + BARRIER * threads / depth / points
         overhead += ROW * redundancy * counts[-1] / interior[-1]
         longest = max(parts)
         cycles = (longest + SHOWN * (sum(parts) - longest)) * balance + overhead
@@ -171,14 +182,23 @@ def _extents(
     budgets = {SHARE * machine.second, SCRATCH_SHARE * machine.last / threads}
     for rest, budget in itertools.product(itertools.product(*choices), sorted(budgets)):
         longest = fair
+        section = math.prod(e + g for e, g in zip(rest, grown[1:], strict=True))
         if depth > 1:
-            section = math.prod(e + g for e, g in zip(rest, grown[1:], strict=True))
             longest = int(budget / itemsize / 2 / section) - grown[0]
         if longest >= 1:
             yield (min(longest, interior[0]), *rest)
             if threads > 1 and depth > 1:
                 even = -(-interior[0] // (-(-interior[0] // longest // threads) * threads or 1))
                 yield (max(1, min(even, longest)), *rest)
+    for rest in itertools.product(*choices):
+        section = math.prod(e + g for e, g in zip(rest, grown[1:], strict=True))
+        windows = itemsize * (depth - 1) * window(geometry) * section
+        if windows > WINDOW_SHARE * machine.last / threads:
+            continue
+        # One tile along the axis, or one for each thread.
+        for planes in {interior[0], -(-interior[0] // threads)}:
+            if is_streamed(geometry, planes, depth):
+                yield (planes, *rest)
 
 
 def _halved(extent: int, least: int) -> Iterator[int]:

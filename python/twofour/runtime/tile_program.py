@@ -13,6 +13,7 @@ from twofour.runtime.buffer_pool import BufferPool
 from twofour.runtime.dtypes import ElementType
 from twofour.runtime.native import NativeKernel
 from twofour.runtime.page_offset import CACHE_LINE, PAGE
+from twofour.runtime.streamed_tiles import tile_steps
 from twofour.runtime.sweeps import Box, LinearKernel
 from twofour.runtime.threads import run_together
 from twofour.runtime.tiles import (
@@ -99,7 +100,7 @@ class TileProgram:
             ) + (box.lower[-1] % self._blocks.line, box.lower[0] % 2)
             if key not in known:
                 begin = len(self._commands)
-                self._add(TileSteps(geometry, box, self.steps, self._row, self._blocks))
+                self._add(tile_steps(geometry, box, self.steps, self._row, self._blocks))
                 known[key] = begin, len(self._commands), box
             begin, end, first = known[key]
             shift = itemsize * _dot(

@@ -151,10 +151,15 @@ class TileSteps:
         self._blocks = blocks
         self._storage = self._stored() if steps > 1 else box
         self._extents = (*self._storage.shape[:-1], row(self._storage.shape[-1]))
-        self.actions: list[Sweep | Copy] = [
-            *self._first(),
-            *itertools.chain.from_iterable(map(self._later, range(2, steps + 1))),
-        ]
+        self.actions: list[Sweep | Copy] = list(self._in_order())
+
+    def _in_order(self) -> Iterator[Sweep | Copy]:
+        """What is done, step by step."""
+        yield from self._first(self._level(1))
+        for step in range(2, self._steps + 1):
+            box = self._level(step)
+            yield from self._refresh(step, self._geometry.read_by(box))
+            yield from self._later(step, box)
 
     def scratch_points(self) -> dict[int, int]:
         """The number of points of each scratch array that is used."""
@@ -179,21 +184,24 @@ class TileSteps:
 
     def _stored(self) -> Box:
         """The cells of scratch arrays: all that a step writes there or reads."""
-        found = [self._geometry.read_by(self._swept(step)) for step in range(2, self._steps + 1)]
-        if not (bulk := self._bulk()).empty:
+        found = [
+            self._geometry.read_by(self._swept(step, self._level(step)))
+            for step in range(2, self._steps + 1)
+        ]
+        if not (bulk := self._bulk(self._level(1))).empty:
             found.append(self._widened(bulk, self._free_of_halo()))
         lower = [min(column) for column in zip(*(box.lower for box in found), strict=True)]
         upper = [max(column) for column in zip(*(box.upper for box in found), strict=True)]
         lower[-1] -= lower[-1] % self._blocks.line
         return Box(tuple(lower), tuple(upper))
 
-    def _swept(self, step: int) -> Box:
-        """What the kernel computes in a step after the first: whole blocks where it may."""
+    def _swept(self, step: int, box: Box) -> Box:
+        """What the kernel computes of a step after the first: whole blocks where it may."""
         g, limits = self._geometry, self._geometry.interior
         if g.boundary[-1].mode == "periodic":
             room = self._blocks.points
             limits = self._level(1).grown([room] * g.rank, [room] * g.rank)
-        return self._widened(self._level(step), limits) if step < self._steps else self._box
+        return self._widened(box, limits) if step < self._steps else box
 
     def _widened(self, box: Box, limits: Box) -> Box:
         """A box of rows that are whole blocks and begin a cache line, as far as limits allow."""
@@ -223,9 +231,9 @@ class TileSteps:
         steps = steps or (1,) * self._geometry.rank
         return Cells((EVEN, ODD)[step % 2], at, steps, self._extents)
 
-    def _first(self) -> Iterator[Sweep | Copy]:
-        """Step 1: straight from the source, but for the rim that needs a halo."""
-        g, box, bulk = self._geometry, self._level(1), self._bulk()
+    def _first(self, box: Box) -> Iterator[Sweep | Copy]:
+        """Step 1 of a box: straight from the source, but for the rim that needs a halo."""
+        g, bulk = self._geometry, self._bulk(box)
         ones = (1,) * g.rank
         if bulk.empty:
             rims = [box]
@@ -249,9 +257,9 @@ class TileSteps:
                 gathered = Cells(GATHERED, begin, ones, region.shape)
                 yield Sweep(gathered, self._written(1, part.lower), part.shape, skipped)
 
-    def _bulk(self) -> Box:
-        """What step 1 computes straight from the source."""
-        box, free = self._level(1), self._free_of_halo()
+    def _bulk(self, box: Box) -> Box:
+        """What step 1 computes of a box straight from the source."""
+        free = self._free_of_halo()
         return Box(tuple(map(max, box.lower, free.lower)), tuple(map(min, box.upper, free.upper)))
 
     def _free_of_halo(self) -> Box:
@@ -263,17 +271,24 @@ class TileSteps:
             [-a * d for a, d in zip(g.above, depth, strict=True)],
         )
 
-    def _later(self, step: int) -> Iterator[Sweep | Copy]:
-        """A step from scratch: first its halo, then the sweep."""
-        g, box = self._geometry, self._level(step)
+    def _refresh(self, step: int, region: Box) -> Iterator[Copy]:
+        """The halo in a region that a step from scratch reads."""
         # Periodic axes have no ends here: what lies beyond was computed.
-        for piece in pieces(g.read_by(box), g.interior, g.boundary):
+        for piece in pieces(region, self._geometry.interior, self._geometry.boundary):
             source = self._refreshed_from(piece, step - 1)
-            if source is None or (piece.kind in (Kind.RIM, Kind.CONSTANT) and step > 3):
-                # Steps 2 and 3 have filled both arrays with what does not change.
+            if source is None or (piece.kind in (Kind.RIM, Kind.CONSTANT) and self._is_kept(step)):
                 continue
             yield _copy(piece, source, self._in_scratch(step - 1, piece.target.lower))
-        for part, skipped in self._in_turn(self._swept(step)):
+
+    def _is_kept(self, step: int) -> bool:
+        """Whether what never changes is there already."""
+        # Steps 2 and 3 have filled both arrays.
+        return step > 3
+
+    def _later(self, step: int, box: Box) -> Iterator[Sweep]:
+        """A box of a step from scratch."""
+        g = self._geometry
+        for part, skipped in self._in_turn(self._swept(step, box)):
             begin = [lo - r for lo, r in zip(part.lower, g.reach_lo, strict=True)]
             source, target = self._in_scratch(step - 1, begin), self._written(step, part.lower)
             yield Sweep(source, target, part.shape, skipped)

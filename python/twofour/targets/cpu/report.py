@@ -6,6 +6,7 @@ from twofour.cost.explore import DOMAINS
 from twofour.runtime.boundary import parse_boundary
 from twofour.runtime.dtypes import element_type
 from twofour.runtime.stepping import updated_box
+from twofour.runtime.streamed_tiles import is_streamed
 from twofour.runtime.sweeps import LinearKernel
 from twofour.runtime.threads import resolve_threads
 from twofour.runtime.tile_choice import DEPTHS, caches, choose_tiles
@@ -18,9 +19,9 @@ def cpu_report(compiled: CompiledCpu) -> dict:
     """Blocks and tiles of a linear step by direct sums, as plain values for JSON.
 
     `register_tile`: rows and vectors of outputs that are summed up together, the bytes of a vector,
-    and whether the rows are summed up in pairs. `time_tile`: steps of a tile and its extents on a
-    large fixed `domain`, by a run of many steps on so many `threads`. Both None for programs and
-    schedules that have none.
+    and whether the rows are summed up in pairs. `time_tile`: steps of a tile, its extents and
+    whether it is streamed along the slowest axis, on a large fixed `domain`, by a run of many steps
+    on so many `threads`. Both None for programs and schedules that have none.
     """
     report = {"register_tile": None, "time_tile": None}
     if not compiled.is_step or compiled.schedule != "direct":
@@ -65,4 +66,5 @@ def _time_tile(compiled: CompiledCpu, domain: tuple[int, ...]) -> dict:
         "threads": threads,
         "steps": steps,
         "extents": list(extents),
+        "streamed": is_streamed(geometry, extents[0], steps),
     }
