@@ -188,6 +188,14 @@ def test_vectors_along_the_only_axis_are_several_where_they_share_inputs():
     together, apart = (choose_tile([seven], unit, itemsize=size) for size in (8, 4))
     assert (together.vectors, together.vector_bytes) == (4, 32)
     assert (apart.vectors, apart.vector_bytes) == (1, 32)
-    # Sums of two inputs do not share across them; short sums take as long to begin.
-    assert choose_tile([seven[:1] + ([1.0] * 7,), two], unit).vectors == 4
+    # Every input for itself; short sums take as long to begin.
+    far = [(100 + n,) for n in range(7)], seven[1]
+    assert choose_tile([seven, far], unit).vectors == 4
     assert choose_tile([two], unit, itemsize=4).vectors == 4
+
+
+def test_vectors_of_rows_share_no_inputs():
+    """Of rows the short loads and the long ones come mixed, however many vectors there are."""
+    kernel = built_in_kernels()["motion_blur_diag9"]
+    tile = choose_tile([(kernel.offsets, kernel.weights)], vector_unit("znver4"))
+    assert tile.rows == 4

@@ -144,15 +144,12 @@ def _of_depth(
         if footprint > SHARE * machine.last:
             rate = MEMORY
         transfer = 3 * itemsize / rate / depth
-        commands = tiles
-        section = math.prod(e + g for e, g in zip(extents[1:], grown[1:], strict=True))
-        scratch = 2 * itemsize * (extents[0] + grown[0]) * section
-        moved = 0.0
+        commands, moved, near_rate = tiles, 0.0, NEAR
         if is_streamed(geometry, extents[0], depth):
-            scratch = itemsize * (depth - 1) * window(geometry) * section
             commands *= STREAMED_COMMANDS * -(-(extents[0] + grown[0]) // SLAB)
-            moved = MOVED
-        near_rate = NEAR if scratch <= SHARE * machine.second else SHARED_CACHE
+            moved, near_rate = MOVED, SHARED_CACHE
+        elif _scratch(itemsize, extents, grown) > SHARE * machine.second:
+            near_rate = SHARED_CACHE
         near = (3 + moved) * itemsize / near_rate if depth > 1 else 0.0
         parts = (compute * redundancy, near * redundancy, transfer)
         overhead = COMMAND * commands / points + BARRIER * threads / depth / points
@@ -160,6 +157,11 @@ def _of_depth(
         longest = max(parts)
         cycles = (longest + SHOWN * (sum(parts) - longest)) * balance + overhead
         yield TileChoice(depth, extents, cycles)
+
+
+def _scratch(itemsize: int, extents: Sequence[int], grown: Sequence[int]) -> int:
+    """Bytes of the two scratch arrays of a tile."""
+    return 2 * itemsize * math.prod(e + g for e, g in zip(extents, grown, strict=True))
 
 
 def _extents(
