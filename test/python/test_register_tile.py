@@ -7,6 +7,7 @@ import pytest
 
 from twofour.kernels import built_in_kernels
 from twofour.mlir import ir
+from twofour.targets.cpu import register_tile
 from twofour.targets.cpu.direct_kernel import DirectKernel, Terms
 from twofour.targets.cpu.register_tile import MAX_MULTIPLY_ADDS
 from twofour.targets.cpu.vector_unit import vector_unit
@@ -188,14 +189,20 @@ def test_vectors_along_the_only_axis_are_several_where_they_share_inputs():
     together, apart = (choose_tile([seven], unit, itemsize=size) for size in (8, 4))
     assert (together.vectors, together.vector_bytes) == (4, 32)
     assert (apart.vectors, apart.vector_bytes) == (1, 32)
-    # Every input for itself; short sums take as long to begin.
-    far = [(100 + n,) for n in range(7)], seven[1]
-    assert choose_tile([seven, far], unit).vectors == 4
+    # Short sums take as long to begin.
     assert choose_tile([two], unit, itemsize=4).vectors == 4
+
+
+def test_loads_of_vectors_along_the_only_axis():
+    """Seven neighbours, and two points that lie twice a vector apart; every input for itself."""
+    inputs = [Terms([(n,) for n in range(7)], [1.0] * 7), Terms([(9,), (17,)], [1.0, 2.0])]
+    work = register_tile._Work.of(DirectKernel("k", inputs).rows_of(UNIT)(1))
+    assert [work.loads(vectors, 4) for vectors in (1, 2, 4)] == [7 + 2, 11 + 4, 19 + 6]
+    assert work.loads(4, None) == 4 * 9
 
 
 def test_vectors_of_rows_share_no_inputs():
     """Of rows the short loads and the long ones come mixed, however many vectors there are."""
     kernel = built_in_kernels()["motion_blur_diag9"]
     tile = choose_tile([(kernel.offsets, kernel.weights)], vector_unit("znver4"))
-    assert tile.rows == 4
+    assert (tile.rows, tile.vectors) == (4, 4)
