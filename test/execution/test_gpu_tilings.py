@@ -88,4 +88,4 @@ def test_choices_that_do_not_fit_are_refused(choice, message):
 def test_auto_gives_way_to_plain_threads_for_what_cannot_be_taken_only(choice, message):
     options = CompileOptions("sim:sm_90", "auto", "f16")
     with pytest.raises(TwofourError, match=message):
-        compile_gpu(cases.KERNELS["heat2d_ftcs"], options, choice=choice)
+        compile_gpu(cases.KERNELS["lbm_d2q9_diffusion"], options, choice=choice)

@@ -171,7 +171,15 @@ def test_random_stencils_in_streamed_tiles(data):
 
 
 @pytest.mark.parametrize("boundary", BOUNDARIES)
-@pytest.mark.parametrize("reach", [(1, 1), (3, 0), (0, 4), (8, 8)])
+@pytest.mark.parametrize("reach", [(-1, 0, 0), (0, 0, 1), (-3, 0, 0), (4, 0, 0), (-8, 0, 0)])
+def test_streamed_tiles_of_stencils_that_reach_to_one_side(boundary, reach):
+    weights = {reach: 0.25, (0, 0, 0): 0.5}
+    for steps in (2, 3):
+        check(weights, f"{boundary},fixed,reflect", (41, 3, 3), steps, (41, 3, 3))
+
+
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize("reach", [(1, 1), (3, 0), (0, 4), (8, 8), (8, 0), (0, 8), (8, 1), (1, 8)])
 def test_windows_hold_what_streamed_tiles_need(boundary, reach):
     steps, weights = 4, {(-reach[0], 0, 0): 0.5, (reach[1], 0, 1): 0.25, (0, -1, 0): 0.25}
     geometry = geometry_of(weights, parse_boundary(boundary, 3), (90, 7, 9))

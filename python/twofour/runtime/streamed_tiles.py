@@ -18,8 +18,14 @@ SLAB = 2
 
 def window(geometry: Geometry) -> int:
     """Planes that the window of a step holds: those in use, and room to move on."""
-    below, above = geometry.below[0], geometry.above[0]
-    return 2 * above + 1 + max(below, above) + 4 * SLAB
+    return 3 * _lag(geometry) + 1 + 4 * SLAB
+
+
+def _lag(geometry: Geometry) -> int:
+    """Planes that a step is behind the one before it: those that it reads, and at the first end
+    those that images of its halo are of.
+    """
+    return max(geometry.below[0], geometry.above[0])
 
 
 def is_streamed(geometry: Geometry, planes: int, steps: int) -> bool:
@@ -81,7 +87,7 @@ class StreamedSteps(TileSteps):
         """The plane before which a step can write now."""
         most = min(levels[step].upper[0], self._fronts[step] + SLAB)
         if step > 1 and self._fronts[step - 1] < levels[step - 1].upper[0]:
-            most = min(most, self._fronts[step - 1] - self._geometry.above[0])
+            most = min(most, self._fronts[step - 1] - _lag(self._geometry))
         return most
 
     def _moved(self, step: int, end: int) -> Iterator[Copy]:
@@ -89,8 +95,8 @@ class StreamedSteps(TileSteps):
         g, begin = self._geometry, self._begins[step]
         if end + g.above[0] - begin <= self._window:
             return
-        # The image of a halo lies as far before the last plane as the halo beyond it.
-        first = self._fronts[step + 1] - max(g.below[0], g.above[0])
+        # At the last end the image of a halo lies as far before the end as the halo beyond it.
+        first = self._fronts[step + 1] - _lag(g)
         lower = (first, *self._storage.lower[1:])
         source = self._in_scratch(step, lower)
         self._begins[step] = first
