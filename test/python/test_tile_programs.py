@@ -3,6 +3,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -23,6 +24,7 @@ from twofour.runtime.tiles import (
     TARGET,
     Blocks,
     Geometry,
+    Repeat,
     Sweep,
     TileSteps,
     cut,
@@ -32,6 +34,7 @@ BOUNDARIES = ("fixed", "zero", "constant(2.5)", "periodic", "reflect", "nearest"
 STAR_2D = {(0, 0): 0.5, (0, 1): 0.25, (0, -1): 0.125, (1, 0): -0.5, (-1, 0): 0.75}
 ASYMMETRIC_2D = {(-2, 1): 0.5, (0, 0): 0.25, (1, 0): -0.25, (0, 3): 0.125}
 LOPSIDED_2D = {(1, -3): 0.5, (2, -1): 0.25}
+STAR_3D = dict.fromkeys([(-1, 0, 0), (1, 0, 0), (0, -1, 0), (0, 1, 0), (0, 0, -1), (0, 0, 1)], 0.25)
 
 
 def geometry_of(weights, boundary, shape, interior=None) -> Geometry:
@@ -74,8 +77,29 @@ class Arrays:
         return array, np.ix_(*index)
 
 
+def one_by_one(actions):
+    """The actions, those that are repeated as often as that."""
+    for action in actions:
+        if not isinstance(action, Repeat):
+            yield action
+            continue
+        for number, repeated in itertools.product(range(action.times), action.actions):
+            source, target = (
+                cells
+                and replace(
+                    cells,
+                    start=(
+                        cells.start[0] + number * action.planes * (cells.array in (SOURCE, TARGET)),
+                        *cells.start[1:],
+                    ),
+                )
+                for cells in (repeated.source, repeated.target)
+            )
+            yield replace(repeated, source=source, target=target)
+
+
 def carry_out(tile, arrays, weights, geometry):
-    for action in tile.actions:
+    for action in one_by_one(tile.actions):
         target, where = arrays.at(action.target, action.shape)
         if isinstance(action, Sweep):
             grown = [
@@ -162,8 +186,8 @@ def test_random_stencils(data, rank):
 def test_random_stencils_in_streamed_tiles(data):
     points = data.draw(st.lists(st.tuples(*[offsets] * 3), min_size=1, max_size=5, unique=True))
     weights = {point: 0.25 * (1 + n) * (-1) ** n for n, point in enumerate(points)}
-    shape = data.draw(st.tuples(st.integers(25, 60), st.integers(1, 6), st.integers(1, 6)))
-    extents = data.draw(st.tuples(st.integers(22, 60), st.integers(2, 6), st.integers(2, 6)))
+    shape = data.draw(st.tuples(st.integers(25, 90), st.integers(1, 6), st.integers(1, 6)))
+    extents = data.draw(st.tuples(st.integers(22, 90), st.integers(2, 6), st.integers(2, 6)))
     boundary = data.draw(st.tuples(*[st.sampled_from(BOUNDARIES)] * 3))
     blocks = Blocks(data.draw(st.sampled_from([1, 4])), data.draw(st.sampled_from([1, 2])))
     steps = data.draw(st.integers(2, 5))
@@ -186,7 +210,7 @@ def test_windows_hold_what_streamed_tiles_need(boundary, reach):
     tile = tile_steps(geometry, geometry.interior, steps, lambda points: points)
     assert isinstance(tile, StreamedSteps)
     planes, swept = window(geometry), 0
-    for action in tile.actions:
+    for action in one_by_one(tile.actions):
         sides = [(action.target, action.shape[0])]
         if isinstance(action, Sweep):
             sides.append((action.source, action.shape[0] + sum(reach)))
@@ -201,6 +225,18 @@ def test_windows_hold_what_streamed_tiles_need(boundary, reach):
     # Nothing is computed twice, but for periodic axes, where a tile reaches around.
     points = math.prod(geometry.interior.shape)
     assert swept > steps * points if boundary == "periodic" else swept == steps * points
+
+
+@pytest.mark.parametrize("boundary", ["fixed", "reflect", "periodic"])
+def test_what_repeats_itself_is_encoded_once(boundary):
+    lengths = []
+    for planes in (100, 900):
+        geometry = geometry_of(STAR_3D, parse_boundary(boundary, 3), (planes, 7, 9))
+        tile = tile_steps(geometry, geometry.interior, 4, lambda points: points)
+        (repeat,) = (action for action in tile.actions if isinstance(action, Repeat))
+        assert repeat.times * repeat.planes > planes - 70
+        lengths.append(len(tile.actions) + len(repeat.actions))
+    assert max(lengths) < 1.5 * min(lengths)
 
 
 def test_tiles_are_streamed_where_windows_are_smaller_than_scratch_arrays():

@@ -5,13 +5,24 @@ All steps follow each other through the tile: when a step has written a slab of 
 writes what it can, as far behind as it reaches. So a tile may be as long as the domain, and
 computes nothing twice along that axis, while the caches need to hold a few planes of every step
 only. Those lie in a window of each step, which moves on when it is full: what is still to be read
-is copied to its begin.
+is copied to its begin. Away from the ends this repeats itself as soon as all windows have moved.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 
 from twofour.runtime.sweeps import Box
-from twofour.runtime.tiles import EVEN, POINTS, Blocks, Cells, Copy, Geometry, Sweep, TileSteps
+from twofour.runtime.tiles import (
+    EVEN,
+    POINTS,
+    Action,
+    Blocks,
+    Cells,
+    Copy,
+    Geometry,
+    Repeat,
+    Sweep,
+    TileSteps,
+)
 
 SLAB = 2
 
@@ -55,38 +66,71 @@ def tile_steps(
 class StreamedSteps(TileSteps):
     """What one tile does in `steps` steps, slab by slab; see `is_streamed`."""
 
-    def _in_order(self) -> Iterator[Sweep | Copy]:
+    def _in_order(self) -> Iterator[Action]:
         g, last = self._geometry, self._steps
-        levels = {step: self._level(step) for step in range(1, last + 1)}
+        self._levels = {step: self._level(step) for step in range(1, last + 1)}
         self._window = window(g)
         self._extents = ((last - 1) * self._window, *self._extents[1:])
+        lower = {step: level.lower[0] for step, level in self._levels.items()}
         # By step: the plane that its window begins with, the first one that it has not written, and
         # the first one of those it reads that has not its halo.
-        self._begins = {step: level.lower[0] - g.below[0] for step, level in levels.items()}
-        self._fronts = {step: level.lower[0] for step, level in levels.items()}
-        refreshed = dict(self._begins)
-        while self._fronts[last] < levels[last].upper[0]:
-            for step, level in levels.items():
-                begin, end = self._fronts[step], self._reached(step, levels)
-                if end <= begin:
-                    continue
-                slab = level.with_axis(0, begin, end)
-                if step < last:
-                    yield from self._moved(step, end)
-                if step == 1:
-                    yield from self._first(slab)
-                else:
-                    read = g.read_by(slab)
-                    fresh = read.with_axis(0, refreshed[step], read.upper[0])
-                    refreshed[step] = read.upper[0]
-                    yield from self._refresh(step, fresh)
-                    yield from self._later(step, slab)
-                self._fronts[step] = end
+        self._begins = {step: lower[step] - g.below[0] for step in range(1, last)}
+        self._fronts = lower
+        self._refreshed = {step: lower[step] - g.below[0] for step in range(2, last + 1)}
+        # By where steps are to each other: the number of actions before, and the first front.
+        seen: dict[tuple, tuple[int, int]] = {}
+        actions: list[Action] = []
+        while self._fronts[last] < self._levels[last].upper[0]:
+            if self._fronts[last] >= g.interior.lower[0] + _lag(g) + g.below[0]:
+                begun, first = seen.setdefault(self._state(), (len(actions), self._fronts[1]))
+                planes = self._fronts[1] - first
+                if planes and (times := self._repeats(planes)):
+                    actions[begun:] = [Repeat(tuple(actions[begun:]), 1 + times, planes)]
+                    self._skip(times * planes)
+                    seen.clear()
+            for step in self._levels:
+                actions += self._advanced(step)
+        yield from actions
 
-    def _reached(self, step: int, levels: dict[int, Box]) -> int:
+    def _advanced(self, step: int) -> Iterator[Sweep | Copy]:
+        """The next slab of a step, as far as there is one."""
+        begin, end = self._fronts[step], self._reached(step)
+        if end <= begin:
+            return
+        slab = self._levels[step].with_axis(0, begin, end)
+        if step < self._steps:
+            yield from self._moved(step, end)
+        if step == 1:
+            yield from self._first(slab)
+        else:
+            read = self._geometry.read_by(slab)
+            fresh = read.with_axis(0, self._refreshed[step], read.upper[0])
+            self._refreshed[step] = read.upper[0]
+            yield from self._refresh(step, fresh)
+            yield from self._later(step, slab)
+        self._fronts[step] = end
+
+    def _state(self) -> tuple:
+        """Where all steps are, from the front of the first one."""
+        kept = (self._begins, self._fronts, self._refreshed)
+        return tuple(at - self._fronts[1] for planes in kept for at in planes.values())
+
+    def _repeats(self, planes: int) -> int:
+        """How often steps may advance by so many planes before one of them meets an end."""
+        g = self._geometry
+        end = min(g.interior.upper[0], *(level.upper[0] for level in self._levels.values()))
+        return max(0, end - _lag(g) - g.above[0] - SLAB - self._fronts[1]) // planes
+
+    def _skip(self, planes: int) -> None:
+        """Let all steps be so many planes further on."""
+        for kept in (self._begins, self._fronts, self._refreshed):
+            for step in kept:
+                kept[step] += planes
+
+    def _reached(self, step: int) -> int:
         """The plane before which a step can write now."""
-        most = min(levels[step].upper[0], self._fronts[step] + SLAB)
-        if step > 1 and self._fronts[step - 1] < levels[step - 1].upper[0]:
+        most = min(self._levels[step].upper[0], self._fronts[step] + SLAB)
+        if step > 1 and self._fronts[step - 1] < self._levels[step - 1].upper[0]:
             most = min(most, self._fronts[step - 1] - _lag(self._geometry))
         return most
 

@@ -24,6 +24,7 @@ from twofour.runtime.tiles import (
     Cells,
     Copy,
     Geometry,
+    Repeat,
     Sweep,
     TileSteps,
     cut,
@@ -130,24 +131,46 @@ class TileProgram:
         for array, points in tile.scratch_points().items():
             self._points[array] = max(self._points.get(array, 0), points)
         for action in tile.actions:
-            shape, begin = action.shape, 0
-            first = len(self._views)
-            if isinstance(action, Sweep):
-                begin = action.skipped
-                shape = (shape[0] + begin, *shape[1:])
-                reach = zip(shape, self._kernel.reach_lo, self._kernel.reach_hi, strict=True)
-                self._view(action.source, tuple(n + lo + hi for n, lo, hi in reach), begin)
-                native = self._kernel.native
-                if action.source.array == SOURCE:
-                    native = self._first
-                if action.target.array == TARGET:
-                    native = self._last
-                address = native.address
+            if isinstance(action, Repeat):
+                self._repeat(action)
             else:
-                self._copied(action)
-                address = self._code.copy
-            self._view(action.target, shape, begin)
-            self._commands.append((address, first, begin, shape[0]))
+                self._command(action)
+
+    def _repeat(self, repeat: Repeat) -> None:
+        """Actions once, and their commands with views that lie further on for the other times."""
+        commands, views = len(self._commands), len(self._views)
+        for action in repeat.actions:
+            self._command(action)
+        commands, views = self._commands[commands:], self._views[views:]
+        for time in range(1, repeat.times):
+            shift = self._element.itemsize * self._strides[0] * repeat.planes * time
+            self._views += [
+                [array, offset + shift * (array in (SOURCE, TARGET)), *rest]
+                for array, offset, *rest in views
+            ]
+            further = len(views) * time
+            self._commands += [(code, view + further, *rows) for code, view, *rows in commands]
+
+    def _command(self, action: Sweep | Copy) -> None:
+        """The command of an action, and its views."""
+        shape, begin = action.shape, 0
+        first = len(self._views)
+        if isinstance(action, Sweep):
+            begin = action.skipped
+            shape = (shape[0] + begin, *shape[1:])
+            reach = zip(shape, self._kernel.reach_lo, self._kernel.reach_hi, strict=True)
+            self._view(action.source, tuple(n + lo + hi for n, lo, hi in reach), begin)
+            native = self._kernel.native
+            if action.source.array == SOURCE:
+                native = self._first
+            if action.target.array == TARGET:
+                native = self._last
+            address = native.address
+        else:
+            self._copied(action)
+            address = self._code.copy
+        self._view(action.target, shape, begin)
+        self._commands.append((address, first, begin, shape[0]))
 
     def _view(self, cells: Cells, shape: tuple[int, ...], skipped: int = 0) -> None:
         """A view of cells and of `skipped` rows before them, which may lie before the array."""

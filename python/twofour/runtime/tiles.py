@@ -70,6 +70,18 @@ class Copy:
 
 
 @dataclass(frozen=True)
+class Repeat:
+    """Actions that are done `times` times, each time so many planes further on in the domain."""
+
+    actions: tuple[Sweep | Copy, ...]
+    times: int
+    planes: int
+
+
+Action = Sweep | Copy | Repeat
+
+
+@dataclass(frozen=True)
 class Geometry:
     """A domain in an array: its interior, the reach of one step and the boundary, an axis each.
 
@@ -151,9 +163,9 @@ class TileSteps:
         self._blocks = blocks
         self._storage = self._stored() if steps > 1 else box
         self._extents = (*self._storage.shape[:-1], row(self._storage.shape[-1]))
-        self.actions: list[Sweep | Copy] = list(self._in_order())
+        self.actions: list[Action] = list(self._in_order())
 
-    def _in_order(self) -> Iterator[Sweep | Copy]:
+    def _in_order(self) -> Iterator[Action]:
         """What is done, step by step."""
         yield from self._first(self._level(1))
         for step in range(2, self._steps + 1):
@@ -164,7 +176,7 @@ class TileSteps:
     def scratch_points(self) -> dict[int, int]:
         """The number of points of each scratch array that is used."""
         used = {}
-        for action in self.actions:
+        for action in _single(self.actions):
             if action.target.array in SCRATCH:
                 used[action.target.array] = max(
                     used.get(action.target.array, 0), math.prod(action.target.extents)
@@ -320,6 +332,12 @@ class TileSteps:
         if tuple(source) == piece.target.lower and set(steps) == {1}:
             return None
         return self._in_scratch(step, source, tuple(steps))
+
+
+def _single(actions: Sequence[Action]) -> Iterator[Sweep | Copy]:
+    """The actions, those that are repeated once."""
+    for action in actions:
+        yield from action.actions if isinstance(action, Repeat) else (action,)
 
 
 def _copy(piece: Piece, source: Cells, target: Cells) -> Copy:
