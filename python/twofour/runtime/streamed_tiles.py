@@ -81,13 +81,13 @@ class StreamedSteps(TileSteps):
         seen: dict[tuple, tuple[int, int]] = {}
         actions: list[Action] = []
         while self._fronts[last] < self._levels[last].upper[0]:
-            if self._fronts[last] >= g.interior.lower[0] + _lag(g) + g.below[0]:
-                begun, first = seen.setdefault(self._state(), (len(actions), self._fronts[1]))
-                planes = self._fronts[1] - first
-                if planes and (times := self._repeats(planes)):
-                    actions[begun:] = [Repeat(tuple(actions[begun:]), 1 + times, planes)]
-                    self._skip(times * planes)
-                    seen.clear()
+            begun, first = seen.setdefault(self._state(), (len(actions), self._fronts[1]))
+            planes = self._fronts[1] - first
+            # Steps that have not begun, or not refreshed their first halo, are nowhere twice.
+            if planes and (times := self._repeats(planes)):
+                actions[begun:] = [Repeat(tuple(actions[begun:]), 1 + times, planes)]
+                self._skip(times * planes)
+                seen.clear()
             for step in self._levels:
                 actions += self._advanced(step)
         yield from actions
