@@ -13,6 +13,7 @@ import reference
 from twofour.accuracy import sweep_error
 from twofour.kernels import Kernel, built_in_kernels
 from twofour.runtime import parse_boundary
+from twofour.runtime.programs import from_bundle
 
 KERNELS = built_in_kernels()
 DTYPES = ("f64", "f32", "f16", "bf16")
@@ -257,3 +258,11 @@ def fused_bound(states, dtype: str, kernel: Kernel, fuse_steps: int, boundary) -
 def within(got: np.ndarray, exact: np.ndarray, bound: np.ndarray) -> bool:
     """Whether stored values are within the bound everywhere; a NaN is not."""
     return bool((np.abs(numbers(got) - exact) <= bound).all())
+
+
+def check_on_simulator(bundle, name, dtype, shape, boundary, steps=1, seed=1):
+    """Steps by a kernel's bundle on its simulated target have the bits of the CPU's sums."""
+    u = stored(random_values(seed, shape, dtype), dtype)
+    got = from_bundle(bundle, f"sim:{bundle.target}")(u, steps, boundary=boundary)
+    expected = stepper(KERNELS[name], dtype, TERM_BY_TERM, boundary).advance(u, steps)
+    assert_same_bits(got, expected)

@@ -77,10 +77,7 @@ def check(name, dtype, chip):
     kernel, bundle = cases.KERNELS[name], compiled(name, dtype, chip)
     boundary = BOUNDARY[: kernel.rank]
     for shape in SHAPES[kernel.rank]:
-        u = cases.stored(cases.random_values(1, shape, dtype), dtype)
-        got = from_bundle(bundle, f"sim:{chip}")(u, 1, boundary=boundary)
-        expected = cases.stepper(kernel, dtype, cases.TERM_BY_TERM, boundary).advance(u, 1)
-        cases.assert_same_bits(got, expected)
+        cases.check_on_simulator(bundle, name, dtype, shape, boundary)
 
 
 @pytest.mark.parametrize("name, dtype", SAMPLE)
@@ -106,11 +103,8 @@ def test_every_kernel(name, dtype):
 
 @pytest.mark.parametrize("boundary", cases.boundaries(2))
 def test_every_boundary(boundary):
-    name, u = "wrf_advection5_2d", cases.random_values(2, (17, 70), "f32")
-    step = from_bundle(compiled(name, "f32"), "sim:sm_90")
-    got = step(cases.stored(u, "f32"), 3, boundary=boundary)
-    stepper = cases.stepper(cases.KERNELS[name], "f32", cases.TERM_BY_TERM, boundary)
-    cases.assert_same_bits(got, stepper.advance(cases.stored(u, "f32"), 3))
+    name = "wrf_advection5_2d"
+    cases.check_on_simulator(compiled(name, "f32"), name, "f32", (17, 70), boundary, 3, seed=2)
 
 
 @pytest.mark.parametrize("name, dtype, steps, shape, boundary", list(turns()))

@@ -35,7 +35,7 @@ class Strip:
     def __init__(self, layout: March, element: ir.Type, entry: ir.Block, masked: bool):
         """With `masked` inputs that no output reads are replaced by zeros."""
         self.layout, self.element, self.masked = layout, element, masked
-        self.word = i32() if layout.itemsize == 2 else element
+        self.word = words_of(element, layout.itemsize)[0]
         self.code = IndexCode(entry)
         source, target = entry.arguments
         self.source = flat_array(self.code, source, layout.input_lo)
