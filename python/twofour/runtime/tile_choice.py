@@ -184,8 +184,8 @@ def _extents(
     budgets = {SHARE * machine.second, SCRATCH_SHARE * machine.last / threads}
     for rest, budget in itertools.product(itertools.product(*choices), sorted(budgets)):
         longest = fair
-        section = math.prod(e + g for e, g in zip(rest, grown[1:], strict=True))
         if depth > 1:
+            section = math.prod(e + g for e, g in zip(rest, grown[1:], strict=True))
             longest = int(budget / itemsize / 2 / section) - grown[0]
         if longest >= 1:
             yield (min(longest, interior[0]), *rest)
