@@ -273,7 +273,8 @@ func.func @box(%t: !boxed) -> !plane {
 // -----
 
 // Kernels for arrays larger than the caches are there beside others, or instead of them where the
-// arrays are: here 134 MB. They take rows one by one; znver4 does not store planes past the caches.
+// arrays are: here 134 MB. They take rows one by one; znver4 does not store planes past the caches,
+// and fetches the next rows of the last plane that is read, and of the output, 2048 bytes ahead.
 
 !many = !stencil.temp<#stencil.bounds<[-1, 0, 0], [257, 256, 128]>, f64>
 !planes = !stencil.temp<#stencil.bounds<[0, 0, 0], [256, 256, 128]>, f64>
@@ -281,8 +282,20 @@ func.func @box(%t: !boxed) -> !plane {
 // BESIDE-LABEL: func.func @planes_kernel0(
 // BESIDE: scf.for %{{.*}} step %c4
 // BESIDE-NOT: nontemporal = true
+// BESIDE-NOT: memref.prefetch
 // BESIDE: func.func @planes_kernel0_past_caches(
+// BESIDE: %[[COLUMNS:.*]] = memref.dim %arg1, %c2
+// BESIDE: %[[SOME:.*]] = arith.maxui %[[COLUMNS]], %c1
+// BESIDE: %[[ROWS:.*]] = arith.ceildivui %c256, %[[SOME]]
 // BESIDE-NOT: step %c4
+// BESIDE: scf.for %[[PLANE:.*]] = %arg2 to %arg3 step %c1
+// BESIDE: scf.for %[[ROW:.*]] = %c0 to
+// BESIDE: scf.for %[[AT:.*]] = %c0 to
+// BESIDE-DAG: %[[NEXT:.*]] = arith.addi %[[ROW]], %[[ROWS]]
+// BESIDE-DAG: %[[LAST:.*]] = arith.addi %[[PLANE]], %c2
+// BESIDE: memref.prefetch %arg0[%[[LAST]], %[[NEXT]], %[[AT]]], read, locality<3>, data
+// BESIDE-NEXT: memref.prefetch %arg1[%[[PLANE]], %[[NEXT]], %[[AT]]], write, locality<3>, data
+// BESIDE-NOT: memref.prefetch
 // BESIDE-NOT: nontemporal = true
 // BESIDE: return
 

@@ -22,6 +22,7 @@ from twofour.targets.cpu.kernel_abi import (
     strided_loop,
     view_type,
 )
+from twofour.targets.cpu.read_ahead import ReadAhead
 from twofour.targets.cpu.register_tile import (
     RegisterTile,
     choose_rows,
@@ -51,6 +52,12 @@ class Terms:
     @property
     def reach_lo(self) -> Offset:
         return tuple(-min(column) for column in zip(*self.offsets, strict=True))
+
+    @property
+    def last_row(self) -> Offset:
+        """Where in a view of the input the last row begins that an output reads."""
+        row = max(at[:-1] for at in self.offsets)
+        return tuple(at + lo for at, lo in zip((*row, 0), self.reach_lo, strict=True))
 
 
 @dataclass(frozen=True)
@@ -137,7 +144,8 @@ def build_direct_kernel(
         elif rows_of(1).shared:
             chosen = replace(chosen, rows=chosen.rows + chosen.rows % 2)
         code = ElementCode(element, size)
-        _Loops(kernel, code, chosen, function.entry_block, nontemporal, rows_of).emit()
+        ahead = past_caches and not nontemporal
+        _Loops(kernel, code, chosen, function.entry_block, nontemporal, ahead, rows_of).emit()
         func.ReturnOp([])
     return function
 
@@ -152,6 +160,7 @@ class _Loops:
         tile: RegisterTile,
         entry: ir.Block,
         nontemporal: bool,
+        ahead: bool,
         rows_of: RowsOf,
     ):
         self.rows_of, self.paired = rows_of, bool(rows_of(1).shared)
@@ -163,6 +172,13 @@ class _Loops:
         reaches = [terms.reach_lo for terms in kernel.inputs]
         views = KernelViews(list(zip(inputs, reaches, strict=True)), addend, self.output)
         self._emit = RowBlock(views, kernel.constant, code, self.constants).emit
+        self._ahead = None
+        if ahead:
+            last = [terms.last_row for terms in kernel.inputs]
+            reads = list(zip(inputs, last, strict=True))
+            if addend is not None:
+                reads.append((addend, (0,) * kernel.rank))
+            self._ahead = ReadAhead(reads, self.output, code, self.constants)
 
     def emit(self) -> None:
         self._loops(0, [])
@@ -308,8 +324,14 @@ class _Loops:
             begin,
             end,
             width.vectors * width.lanes,
-            lambda base: self._emit(rows, [*bases, base], width),
+            lambda base: self._emit_ahead(rows, [*bases, base], width),
         )
+
+    def _emit_ahead(self, rows: Rows, bases: list[ir.Value], width: Width) -> None:
+        """A block, and the prefetches for later ones."""
+        if self._ahead is not None and width.lanes > 1:
+            self._ahead.emit(rows.outputs, bases, width.vectors * width.lanes)
+        self._emit(rows, bases, width)
 
     def _aligned_from(self, bases: list[ir.Value], begin: ir.Value, end: ir.Value) -> ir.Value:
         """The first point from `begin` on, or the end, at which a cache line of outputs begins."""

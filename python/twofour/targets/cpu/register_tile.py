@@ -118,8 +118,8 @@ def choose_tile(
     lie so far apart. `past_caches` says that arrays do not fit the caches, and rows are summed up
     one by one, but for long sums of rows of planes that share most of what they read.
     """
-    if past_caches and rank > unit.nontemporal_axes and _is_dense(rows_of):
-        return DENSE_TILE
+    if past_caches and rank > unit.nontemporal_axes:
+        return DENSE_TILE if _is_dense(rows_of) else RegisterTile(1, 1, unit.bytes // 2)
     return _fastest(rows_of, rank, unit, past_caches, lanes)[1]
 
 
@@ -163,11 +163,10 @@ def _fastest(
     Without `lanes` vectors are believed to read nothing in common.
     """
     core, works = _core(unit), _works(rows_of, rank, unit, past_caches)
-    halves = unit.halved and not (past_caches and rank > unit.nontemporal_axes)
     tiles = [
         RegisterTile(rows, vectors, size)
         for rows, work in works.items()
-        for size in ((None, unit.bytes // 2) if halves else (None,))
+        for size in ((None, unit.bytes // 2) if unit.halved else (None,))
         for vectors in VECTORS
         if work.fits(vectors, unit) and (rows < MANY_ROWS or vectors == 1)
     ]
