@@ -14,6 +14,7 @@ from twofour.options import CompileOptions
 from twofour.runtime import parse_boundary
 from twofour.runtime.streamed_tiles import is_streamed
 from twofour.runtime.sweeps import Box
+from twofour.runtime.tiled_stepping import TilePrograms
 from twofour.runtime.tiles import Geometry
 from twofour.targets.cpu import vector_unit as vector_units
 from twofour.targets.cpu.executable import CpuExecutable
@@ -85,7 +86,7 @@ def test_says_what_stays_in_registers_and_caches(capsys, kernel):
     stepper = executable.linear_stepper(parse_boundary("fixed", rank))
     interior = Box((radius,) * rank, tuple(n - radius for n in domain))
     geometry = Geometry(interior, (radius,) * rank, (radius,) * rank, stepper.boundary)
-    program = stepper.program(geometry, domain, 1000)
+    program = TilePrograms(stepper, geometry, domain).program(1000)
     assert (program.steps, stepper.threads) == (tile["steps"], tile["threads"])
     unit = vector_unit("host")
     direct = executable.compiled.direct_kernel(executable.compiled.single)

@@ -4,7 +4,14 @@
 import numpy as np
 import pytest
 
-from twofour.runtime.page_offset import CACHE_LINE, PAGE, empty_beside, page_offset
+from twofour.runtime.page_offset import (
+    CACHE_LINE,
+    PAGE,
+    empty_at,
+    empty_beside,
+    page_offset,
+    spread_row,
+)
 
 
 def nearest(strides, offset):
@@ -43,3 +50,23 @@ def test_the_second_array_begins_there():
     assert (second.shape, second.dtype, second.flags.c_contiguous) == ((5, 513), first.dtype, True)
     apart = (second.ctypes.data - first.ctypes.data // CACHE_LINE * CACHE_LINE) % PAGE
     assert apart == page_offset(first.strides[:-1])
+
+
+@pytest.mark.parametrize("begin", [0, 8, 4088])
+def test_an_array_that_begins_anywhere_in_a_page(begin):
+    array = empty_at(begin, (3, 7), np.float32, lambda size: np.empty(size, np.uint8))
+    assert (array.shape, array.dtype, array.flags.c_contiguous) == ((3, 7), np.float32, True)
+    assert array.ctypes.data % PAGE == begin
+
+
+def test_rows_spread_over_the_sets_of_a_cache():
+    assert [spread_row(n, 8) for n in (1, 8, 9, 32, 33, 40, 41, 64)] == [
+        8,
+        8,
+        16,
+        32,
+        40,
+        40,
+        56,
+        72,
+    ]

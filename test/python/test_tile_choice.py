@@ -9,6 +9,7 @@ from twofour.runtime import parse_boundary
 from twofour.runtime.sweeps import Box
 from twofour.runtime.tile_choice import (
     Caches,
+    choose_residence,
     choose_tiles,
     past_caches,
     worth_threads,
@@ -18,12 +19,18 @@ from twofour.runtime.tiles import Geometry
 MACHINE = Caches(second=1 << 19, last=1 << 25)
 
 
-def choose(shape, reach=1, terms=9, steps=100, threads=1, itemsize=8, machine=MACHINE):
+def domain(shape, reach=1, boundary="periodic"):
     rank = len(shape)
-    interior = Box((0,) * rank, shape)
-    boundary = parse_boundary("periodic", rank)
-    geometry = Geometry(interior, (reach,) * rank, (reach,) * rank, boundary)
-    return choose_tiles(geometry, itemsize, terms, steps, threads, machine)
+    entries = parse_boundary(boundary, rank)
+    return Geometry(Box((0,) * rank, shape), (reach,) * rank, (reach,) * rank, entries)
+
+
+def choose(shape, reach=1, terms=9, steps=100, threads=1, machine=MACHINE, boundary="periodic"):
+    return choose_tiles(domain(shape, reach, boundary), 8, terms, steps, threads, machine)
+
+
+def reside(shape, terms=9, threads=1, boundary="periodic"):
+    return choose_residence(domain(shape, 1, boundary), 8, terms, threads, MACHINE)
 
 
 @pytest.mark.parametrize("shape", [(1 << 24,), (4096, 4096)])
@@ -54,8 +61,26 @@ def test_large_arrays_of_three_axes_stream_through_the_last_cache(shape, threads
 
 
 def test_arrays_that_stay_in_the_last_cache_take_one_step_at_a_time():
-    assert choose((512, 512)).steps == 1
-    assert choose((512, 512), machine=Caches(1 << 18, 1 << 20)).steps > 1
+    assert choose((512, 512), boundary="fixed").steps == 1
+    assert choose((512, 512), boundary="fixed", machine=Caches(1 << 18, 1 << 20)).steps > 1
+    # Where halos are gathered in each tile, it is worth several steps.
+    assert choose((64, 64, 64)).steps > 1
+
+
+def test_arrays_that_stay_in_the_last_cache_hold_their_halo():
+    for threads in (1, 2):
+        assert reside((512, 512), threads=threads).least_steps <= 16
+        assert reside((64, 64, 64), threads=threads).least_steps <= 8
+        # Nothing is gathered beside rims: aligned rows are all that is won.
+        assert reside((512, 512), threads=threads, boundary="fixed").least_steps > 16
+        assert reside((64, 64, 64), threads=threads, boundary="fixed") is None
+        for shape in ((1 << 16,), (4096, 4096), (256, 256, 256)):
+            assert reside(shape, threads=threads) is None
+    assert reside((64, 64, 64), threads=4).extents[0] <= 16
+
+
+def test_short_runs_do_not_begin_to_hold_a_halo():
+    assert reside((32, 32, 32)).least_steps > reside((96, 96, 96)).least_steps >= 2
 
 
 def test_sums_of_many_terms_take_fewer_steps():

@@ -7,6 +7,7 @@ rows are farthest, modulo pages.
 """
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from functools import cache
 
@@ -41,7 +42,24 @@ def empty_beside(array: np.ndarray, take: Callable[[int], np.ndarray]) -> np.nda
 
     `take(n)` gives at least n bytes, as a row of uint8.
     """
-    space = take(array.nbytes + PAGE)
     begin = array.ctypes.data // CACHE_LINE * CACHE_LINE + page_offset(array.strides[:-1])
+    return empty_at(begin, array.shape, array.dtype, take)
+
+
+def empty_at(
+    begin: int, shape: Sequence[int], dtype: np.dtype, take: Callable[[int], np.ndarray]
+) -> np.ndarray:
+    """An uninitialised C-contiguous array whose address is `begin` modulo pages."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    space = take(size + PAGE)
     skip = (begin - space.ctypes.data) % PAGE
-    return space[skip : skip + array.nbytes].view(array.dtype).reshape(array.shape)
+    return space[skip : skip + size].view(dtype).reshape(shape)
+
+
+def spread_row(points: int, itemsize: int) -> int:
+    """The length of a row of so many points, one after the other, that lie apart in the cache."""
+    lines = -(-points * itemsize // CACHE_LINE)
+    if lines > 4:
+        # An odd number of lines a row visits all sets.
+        lines |= 1
+    return max(points, lines * CACHE_LINE // itemsize)

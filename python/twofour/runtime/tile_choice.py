@@ -43,6 +43,12 @@ COMMAND = 60  # cycles to start a sweep of a tile
 STREAMED_COMMANDS, MOVED = 4, 0.5
 ROW = 50  # cycles that a row takes besides its points
 BARRIER = 2000  # cycles to meet the other threads
+# Cycles of an end of a row whose halo is gathered, also for each multiply-add of a point.
+RIM, RIM_WORK = 25, 4
+# In arrays that hold their halo: cycles of a cell of it that is copied in each step, and of one
+# that stays, once; to begin and end; and the part of the arithmetic that takes as long as all of
+# it where rows are not aligned. In three axes that makes no difference.
+IMAGE, KEPT, RESIDENCE, ALIGNED = 6, 32, 200_000, 0.95
 
 
 @dataclass(frozen=True)
@@ -70,6 +76,14 @@ def caches() -> Caches:
         if kind != "Instruction" and size.endswith("K") and size[:-1].isdigit():
             sizes[int(level)] = int(size[:-1]) << 10
     return Caches(sizes[2], max(sizes.values()))
+
+
+@dataclass(frozen=True)
+class ResidentChoice:
+    """Extents of tiles, and the steps of a run from which on arrays with a halo pay."""
+
+    least_steps: int
+    extents: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -116,12 +130,47 @@ def choose_tiles(
         if depth <= steps
         for choice in _of_depth(geometry, itemsize, work, depth, threads, machine)
     ]
-    return min(found, key=lambda choice: (choice.cycles, choice.steps))
+    return min(found, key=_order)
+
+
+def choose_residence(
+    geometry: Geometry, itemsize: int, work: float, threads: int, machine: Caches
+) -> ResidentChoice | None:
+    """The tiles of single steps in arrays that hold the halo, None where other tiles are faster.
+
+    There rims need not be gathered row by row, and rows begin on cache lines.
+    """
+    if geometry.rank == 1:
+        return None
+    single, inside = (
+        min(_of_depth(geometry, itemsize, work, 1, threads, machine, haloed), key=_order)
+        for haloed in (False, True)
+    )
+    best = choose_tiles(geometry, itemsize, work, DEPTHS[-1], threads, machine)
+    if best.cycles <= inside.cycles:
+        return None
+    points = math.prod(geometry.interior.shape)
+    before = single.cycles - inside.cycles + RESIDENCE / points
+    if geometry.boundary[-1].mode == "fixed":
+        before += KEPT * (geometry.below[-1] + geometry.above[-1]) / geometry.interior.shape[-1]
+    least = 1 + math.ceil(before / (best.cycles - inside.cycles))
+    return ResidentChoice(max(2, least), inside.extents)
+
+
+def _order(choice: TileChoice) -> tuple[float, int]:
+    return choice.cycles, choice.steps
 
 
 def _of_depth(
-    geometry: Geometry, itemsize: int, work: float, depth: int, threads: int, machine: Caches
+    geometry: Geometry,
+    itemsize: int,
+    work: float,
+    depth: int,
+    threads: int,
+    machine: Caches,
+    haloed: bool = False,
 ) -> Iterator[TileChoice]:
+    """Tiles of so many steps; with `haloed` of one step, in arrays that hold the halo."""
     interior = geometry.interior.shape
     points = math.prod(interior)
     threads = worth_threads(points * depth, threads)
@@ -139,11 +188,13 @@ def _of_depth(
         working = min(threads, tiles)
         balance = -(-tiles // working) * working / tiles * threads / working
         compute = work * itemsize / MULTIPLY_ADDS
+        if haloed and geometry.rank == 2:
+            compute *= ALIGNED
         footprint = 2 * points * itemsize
         rate = NEAR if footprint <= SHARE * machine.second * threads else SHARED_CACHE
-        if footprint > SHARE * machine.last:
-            rate = MEMORY
-        transfer = 3 * itemsize / rate / depth
+        # Arrays that are twice too large leave nothing behind for the next sweep.
+        cached = min(1, max(0, 2 - footprint / (SHARE * machine.last)))
+        transfer = 3 * itemsize * (cached / rate + (1 - cached) / MEMORY) / depth
         commands, moved, near_rate = tiles, 0.0, NEAR
         if is_streamed(geometry, extents[0], depth):
             commands *= STREAMED_COMMANDS * -(-(extents[0] + grown[0]) // SLAB)
@@ -154,9 +205,20 @@ def _of_depth(
         parts = (compute * redundancy, near * redundancy, transfer)
         overhead = COMMAND * commands / points + BARRIER * threads / depth / points
         overhead += ROW * redundancy * counts[-1] / interior[-1]
+        overhead += _row_ends(geometry, work, haloed) / interior[-1] / depth
         longest = max(parts)
         cycles = (longest + SHOWN * (sum(parts) - longest)) * balance + overhead
         yield TileChoice(depth, extents, cycles)
+
+
+def _row_ends(geometry: Geometry, work: float, haloed: bool) -> float:
+    """Cycles that the halo at both ends of a row takes in a step that reads the source."""
+    if geometry.boundary[-1].mode == "fixed":
+        return 0
+    below, above = geometry.below[-1], geometry.above[-1]
+    if haloed:
+        return IMAGE * (below + above)
+    return (RIM + RIM_WORK * work) * (bool(below) + bool(above))
 
 
 def _scratch(itemsize: int, extents: Sequence[int], grown: Sequence[int]) -> int:

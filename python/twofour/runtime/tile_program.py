@@ -5,14 +5,16 @@ import ctypes
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from twofour.runtime.boundary import AxisBoundary, storage_constant
 from twofour.runtime.buffer_pool import BufferPool
 from twofour.runtime.dtypes import ElementType
+from twofour.runtime.haloed_tiles import HaloedSteps, Layout
 from twofour.runtime.native import NativeKernel
-from twofour.runtime.page_offset import CACHE_LINE, PAGE
+from twofour.runtime.page_offset import CACHE_LINE, PAGE, spread_row
 from twofour.runtime.streamed_tiles import tile_steps
 from twofour.runtime.sweeps import Box, LinearKernel
 from twofour.runtime.threads import run_together
@@ -35,6 +37,8 @@ ARRAYS = CONSTANTS + 1
 # Words of a thread, the last one its number; of what threads share, beside 8 a thread.
 ARRAY_WORDS = 8
 SHARED_WORDS = 16
+# Cells of a row from which on it is copied as one.
+SHORT_ROW = 8
 
 
 @dataclass(frozen=True)
@@ -54,8 +58,10 @@ def tile_code(drive: int, copy: int, keep_alive: object) -> TileCode:
 
 
 class TileProgram:
-    """Sweeps of `steps` steps over C-contiguous arrays of `shape`, in tiles of about `extents`.
+    """Sweeps of `steps` steps from one array to another, in tiles of about `extents`.
 
+    `layouts` are those of the source and the target. Of arrays that hold a halo one step is made;
+    the halo of the source is read, that of the target is written as far as it consists of images.
     `first` is the kernel that reads the source, `last` the one that writes the target, the same as
     the others where they are None. Kernels compute at most `block` points at once along the last
     axis.
@@ -66,7 +72,7 @@ class TileProgram:
         kernel: LinearKernel,
         code: TileCode,
         geometry: Geometry,
-        shape: Sequence[int],
+        layouts: tuple[Layout, Layout],
         element: ElementType,
         steps: int,
         extents: Sequence[int],
@@ -79,7 +85,7 @@ class TileProgram:
         self._first, self._last = first or kernel.native, last or kernel.native
         self._code, self._kernel, self._element = code, kernel, element
         self._scratch = BufferPool()
-        self._strides = _strides(shape)
+        self._layouts = dict(zip((SOURCE, TARGET), layouts, strict=True))
         self._views: list[list[int]] = []
         self._commands: list[tuple[int, ...]] = []
         self._constants: dict[float, int] = {}
@@ -90,7 +96,6 @@ class TileProgram:
 
     def _encode(self, geometry: Geometry, parts) -> list[tuple[int, ...]]:
         """Tiles that lie alike share commands, and say how far from each other they are."""
-        itemsize = self._element.itemsize
         known: dict[tuple, tuple[int, int, Box]] = {}
         tiles = []
         for limits in itertools.product(*parts):
@@ -101,14 +106,21 @@ class TileProgram:
             ) + (box.lower[-1] % self._blocks.line, box.lower[0] % 2)
             if key not in known:
                 begin = len(self._commands)
-                self._add(tile_steps(geometry, box, self.steps, self._row, self._blocks))
+                self._add(self._steps_of(geometry, box))
                 known[key] = begin, len(self._commands), box
             begin, end, first = known[key]
-            shift = itemsize * _dot(
-                self._strides, [a - b for a, b in zip(box.lower, first.lower, strict=True)]
-            )
-            tiles.append((begin, end, shift, shift))
+            shifts = [
+                self._element.itemsize * (layout.offset(box.lower) - layout.offset(first.lower))
+                for layout in self._layouts.values()
+            ]
+            tiles.append((begin, end, *shifts))
         return tiles
+
+    def _steps_of(self, geometry: Geometry, box: Box) -> TileSteps:
+        if any(layout.halo for layout in self._layouts.values()):
+            return HaloedSteps(geometry, box, *self._layouts.values())
+        row = partial(spread_row, itemsize=self._element.itemsize)
+        return tile_steps(geometry, box, self.steps, row, self._blocks)
 
     def _near(self, geometry: Geometry, axis: int, lower: int, upper: int) -> bool:
         """Whether steps of a tile come near an end of the interior on an axis."""
@@ -117,15 +129,6 @@ class TileProgram:
             below, above = (n + self._blocks.points + self._blocks.line for n in (below, above))
         inside = geometry.interior
         return lower - below < inside.lower[axis] or upper + above > inside.upper[axis]
-
-    def _row(self, points: int) -> int:
-        """The length of rows in scratch arrays: near rows share no sets of the cache."""
-        itemsize = self._element.itemsize
-        lines = -(-points * itemsize // CACHE_LINE)
-        if lines > 4:
-            # An odd number of lines a row visits all sets.
-            lines |= 1
-        return max(points, lines * CACHE_LINE // itemsize)
 
     def _add(self, tile: TileSteps) -> None:
         for array, points in tile.scratch_points().items():
@@ -143,10 +146,10 @@ class TileProgram:
             self._command(action)
         commands, views = self._commands[commands:], self._views[views:]
         for time in range(1, repeat.times):
-            shift = self._element.itemsize * self._strides[0] * repeat.planes * time
+            planes = self._element.itemsize * repeat.planes * time
+            shifts = {at: planes * layout.strides[0] for at, layout in self._layouts.items()}
             self._views += [
-                [array, offset + shift * (array in (SOURCE, TARGET)), *rest]
-                for array, offset, *rest in views
+                [array, offset + shifts.get(array, 0), *rest] for array, offset, *rest in views
             ]
             further = len(views) * time
             self._commands += [(code, view + further, *rows) for code, view, *rows in commands]
@@ -166,27 +169,51 @@ class TileProgram:
             if action.target.array == TARGET:
                 native = self._last
             address = native.address
+            self._view(action.target, shape, begin)
         else:
-            self._copied(action)
+            shape = self._copied(action)
             address = self._code.copy
-        self._view(action.target, shape, begin)
         self._commands.append((address, first, begin, shape[0]))
 
-    def _view(self, cells: Cells, shape: tuple[int, ...], skipped: int = 0) -> None:
-        """A view of cells and of `skipped` rows before them, which may lie before the array."""
-        strides = self._strides if cells.extents is None else _strides(cells.extents)
-        offset = self._element.itemsize * (_dot(strides, cells.start) - skipped * strides[0])
-        steps = [s * step for s, step in zip(strides, cells.steps, strict=True)]
-        self._views.append([cells.array, offset, 0, 0, 0, *shape, *steps])
+    def _view(
+        self,
+        cells: Cells,
+        shape: tuple[int, ...],
+        skipped: int = 0,
+        axes: Sequence[int] | None = None,
+    ) -> None:
+        """A view of cells and of `skipped` rows before them, which may lie before the array.
 
-    def _copied(self, action: Copy) -> None:
+        `axes` are those of the cells in the view's order, their own where it is None.
+        """
+        if cells.extents is None:
+            layout = self._layouts[cells.array]
+        else:
+            layout = Layout.of_domain(cells.extents)
+        strides = layout.strides
+        offset = self._element.itemsize * (layout.offset(cells.start) - skipped * strides[0])
+        axes = axes or range(len(shape))
+        steps = [strides[axis] * cells.steps[axis] for axis in axes]
+        extents = [shape[axis] for axis in axes]
+        self._views.append([cells.array, offset, 0, 0, 0, *extents, *steps])
+
+    def _copied(self, action: Copy) -> tuple[int, ...]:
+        """The views of a copy; returns their shape.
+
+        Columns of a few cells are copied along the next axis: a row of them takes longer to begin.
+        """
+        axes = list(range(len(action.shape)))
+        if len(axes) > 1 and action.shape[-1] < SHORT_ROW:
+            axes[-2:] = axes[:-3:-1]
+        shape = tuple(action.shape[axis] for axis in axes)
         if action.source is not None:
-            self._view(action.source, action.shape)
-            return
-        slot = self._constants.setdefault(action.value, len(self._constants))
-        nowhere = [0] * len(action.shape)
-        offset = slot * self._element.itemsize
-        self._views.append([CONSTANTS, offset, 0, 0, 0, *action.shape, *nowhere])
+            self._view(action.source, action.shape, axes=axes)
+        else:
+            slot = self._constants.setdefault(action.value, len(self._constants))
+            offset = slot * self._element.itemsize
+            self._views.append([CONSTANTS, offset, 0, 0, 0, *shape, *(0 for _ in shape)])
+        self._view(action.target, action.shape, axes=axes)
+        return shape
 
     def _freeze(self) -> None:
         """Make the tables."""
@@ -198,7 +225,7 @@ class TileProgram:
             or [0],
             self._element.storage,
         )
-        words = 5 + 2 * len(self._strides)
+        words = 5 + 2 * len(self._kernel.reach_lo)
         self._tables = [
             np.array(rows, np.int64).reshape(-1, width)
             for rows, width in ((self._tiles, 4), (self._commands, 4), (self._views, words))
@@ -214,41 +241,63 @@ class TileProgram:
         self.scratch_bytes = end
 
     def run(self, source: np.ndarray, target: np.ndarray, sweeps: int, threads: int) -> None:
-        """Advance `source` into `target`, then back and forth, `sweeps` times in all.
+        """Advance `source` into `target`, then back and forth, `sweeps` times in all (see Leg)."""
+        run_legs([Leg(self, source, target, sweeps)], threads)
 
-        Both are C-contiguous arrays of the storage type; with more than one sweep both are written.
+    def work(
+        self, leg: "Leg", threads: int, scratches: dict["TileProgram", np.ndarray]
+    ) -> Callable[[int, int], None]:
+        """What threads do for a leg, called with the number of each and how many they are.
+
+        Scratch arrays are those of `scratches`, where programs that run one after the other share
+        theirs with what is to come.
         """
-        threads = max(1, min(threads, self.tiles))
         pitch = -(-(self.scratch_bytes + CACHE_LINE) // PAGE) * PAGE + 9 * CACHE_LINE
-        scratch = self._scratch.take(threads * pitch + CACHE_LINE)
-        start = -(-scratch.ctypes.data // CACHE_LINE) * CACHE_LINE
+        if self not in scratches:
+            scratches[self] = self._scratch.take(threads * pitch + CACHE_LINE)
+        start = -(-scratches[self].ctypes.data // CACHE_LINE) * CACHE_LINE
         shared = np.zeros(SHARED_WORDS + 8 * threads, np.int64)
         arrays = np.zeros((threads, ARRAY_WORDS), np.int64)
         arrays[:, -1] = np.arange(threads)
-        arrays[:, SOURCE], arrays[:, TARGET] = source.ctypes.data, target.ctypes.data
+        arrays[:, SOURCE], arrays[:, TARGET] = leg.source.ctypes.data, leg.target.ctypes.data
         arrays[:, CONSTANTS] = self._values.ctypes.data
         for array, offset in self._offsets.items():
             arrays[:, array] = start + offset + pitch * np.arange(threads)
 
-        def work(thread: int, together: int) -> None:
+        def drive(thread: int, together: int) -> None:
             self._code.drive(
                 self._program.ctypes.data,
                 arrays[thread].ctypes.data,
-                sweeps,
+                leg.sweeps,
                 together,
                 shared.ctypes.data,
             )
 
-        run_together(work, threads)
+        return drive
 
 
-def _strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """Strides of a C-contiguous array, in elements."""
-    strides = [1]
-    for extent in reversed(shape[1:]):
-        strides.append(strides[-1] * extent)
-    return tuple(reversed(strides))
+@dataclass(frozen=True)
+class Leg:
+    """Sweeps of a program from `source` into `target`, then back and forth, `sweeps` in all.
+
+    Both are C-contiguous arrays of the storage type; with more than one sweep both are written, and
+    are laid out alike.
+    """
+
+    program: TileProgram
+    source: np.ndarray
+    target: np.ndarray
+    sweeps: int
 
 
-def _dot(a: Sequence[int], b: Sequence[int]) -> int:
-    return sum(x * y for x, y in zip(a, b, strict=True))
+def run_legs(legs: Sequence[Leg], threads: int) -> None:
+    """Run legs one after the other: threads are woken once for all of them."""
+    threads = max(1, min(threads, max(leg.program.tiles for leg in legs)))
+    scratches: dict[TileProgram, np.ndarray] = {}
+    works = [leg.program.work(leg, threads, scratches) for leg in legs]
+
+    def work(thread: int, together: int) -> None:
+        for drive in works:
+            drive(thread, together)
+
+    run_together(work, threads)

@@ -1,28 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Time stepping of one linear stencil on the CPU: native code runs all steps, in time tiles."""
 
+import math
 import time
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 
 from twofour.runtime.boundary import AxisBoundary, HaloRefresh
 from twofour.runtime.buffer_pool import BufferPool
 from twofour.runtime.dtypes import ElementType, check_array, storage_view
+from twofour.runtime.haloed_tiles import Layout
+from twofour.runtime.itinerary import Itinerary, Pair, Stage
 from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.native import NativeKernel
 from twofour.runtime.page_offset import empty_beside
+from twofour.runtime.resident import Residence
 from twofour.runtime.stepping import PROGRESS_INTERVAL, check_steps, updated_box
 from twofour.runtime.sweeps import Box, LinearKernel, around
 from twofour.runtime.threads import resolve_threads
 from twofour.runtime.tile_choice import (
     DEPTHS,
+    ResidentChoice,
     caches,
+    choose_residence,
     choose_tiles,
     past_caches,
     worth_threads,
 )
-from twofour.runtime.tile_program import TileCode, TileProgram
+from twofour.runtime.tile_program import Leg, TileCode, TileProgram, run_legs
 from twofour.runtime.tiles import Geometry
 
 # Calls of native code last about so long: between them progress is told and interrupts are heard.
@@ -39,8 +46,8 @@ class TiledStepper:
     `work` is the number of multiply-adds of a point. `past_caches` gives the same kernel for arrays
     that do not fit the caches, with `nontemporal` one that stores past them. Kernels compute at
     most `block` points at once along the last axis. `tile` = (steps, extents) are the tiles to use,
-    otherwise a model chooses them. Results have the bits of single steps, whatever the tiles and
-    the number of threads.
+    or `resident` = extents those of single steps in arrays of the stepper's own; otherwise a model
+    chooses. Results have the bits of single steps, whatever the tiles and the number of threads.
     """
 
     memory: Memory = HOST
@@ -58,6 +65,7 @@ class TiledStepper:
         threads: int | None = None,
         interior: tuple[Sequence[int], Sequence[int]] | None = None,
         tile: tuple[int, Sequence[int]] | None = None,
+        resident: Sequence[int] | None = None,
     ):
         self.single = single
         self.element = element
@@ -65,7 +73,8 @@ class TiledStepper:
         self.threads = resolve_threads(threads)
         self.interior = interior and Box(*map(tuple, interior))
         self.rank = len(single.reach_lo)
-        self._code, self._work, self._tile = code, work, tile
+        self.work, self.tile, self.resident = work, tile, resident
+        self._code = code
         self._past_caches, self._nontemporal = past_caches, nontemporal
         self._block = block
         self.pool = BufferPool()
@@ -98,28 +107,24 @@ class TiledStepper:
             return None
         refresh = HaloRefresh(shape, (interior.lower, interior.upper), self.boundary, self.element)
         geometry = Geometry(interior, self.single.reach_lo, self.single.reach_hi, self.boundary)
-        return _Plan(self, geometry, shape, self.interior and refresh)
+        return _Plan(TilePrograms(self, geometry, shape), self.interior and refresh, self.pool)
 
-    def program(self, geometry: Geometry, shape: tuple[int, ...], steps: int) -> TileProgram:
-        """Tiles for sweeps of some of `steps` steps."""
-        itemsize, machine = self.element.itemsize, caches()
-        if self._tile is not None:
-            depth, extents = self._tile
-        else:
-            choice = choose_tiles(geometry, itemsize, self._work, steps, self.threads, machine)
-            depth, extents = choice.steps, choice.extents
-        large = past_caches(shape, itemsize, machine, self._nontemporal)
+    def program(
+        self, geometry: Geometry, layouts: tuple[Layout, Layout], steps: int, extents: Sequence[int]
+    ) -> TileProgram:
+        """Sweeps of `steps` steps in tiles of about `extents` points."""
+        shape = max((layout.shape for layout in layouts), key=math.prod)
+        large = past_caches(shape, self.element.itemsize, caches(), self._nontemporal)
         last = self._past_caches() if large else None
         # Scratch arrays stay in the caches.
         first = None if self._nontemporal else last
-        depth = min(depth, steps)
         return TileProgram(
             self.single,
             self._code,
             geometry,
-            shape,
+            layouts,
             self.element,
-            depth,
+            steps,
             extents,
             first,
             last,
@@ -127,52 +132,117 @@ class TiledStepper:
         )
 
 
+class TilePrograms:
+    """How a stepper sweeps arrays of one shape; what it takes is made when it is first needed."""
+
+    def __init__(self, stepper: TiledStepper, geometry: Geometry, shape: tuple[int, ...]):
+        self.geometry, self.shape = geometry, shape
+        self.points = math.prod(geometry.interior.shape)
+        self._stepper, self._layout = stepper, Layout.of_domain(shape)
+        self._programs: dict[int, TileProgram] = {}
+
+    def stages(self, u: np.ndarray, steps: int, pair: Pair) -> list[Stage]:
+        """What advances `u` by so many steps, into an array of the pair."""
+        if self.are_resident(steps):
+            residence = self._residence
+            inside = Pair.of(*residence.arrays(u))
+            stages = [
+                Stage(residence.enter, 1, inside),
+                Stage(residence.inside, steps - 2, inside),
+                Stage(residence.leave, 1, pair),
+            ]
+            return [stage for stage in stages if stage.sweeps]
+        stages = []
+        while steps:
+            program = self.program(steps)
+            stages.append(Stage(program, steps // program.steps, pair))
+            steps %= program.steps
+        return stages
+
+    def run(self, legs: Sequence[Leg]) -> None:
+        """Run legs, on as many threads as they are worth."""
+        most = max(leg.program.steps for leg in legs)
+        total = sum(leg.program.steps * leg.sweeps for leg in legs)
+        threads = worth_threads(self.points * most, self._stepper.threads)
+        run_legs(legs, min(threads, max(1, self.points * total // WAKING_POINTS)))
+
+    def are_resident(self, steps: int) -> bool:
+        """Whether so many steps are made in arrays of the stepper's own."""
+        if steps < 2 or self._stepper.tile is not None:
+            return False
+        if self._stepper.resident is not None:
+            return True
+        return self._choice is not None and steps >= self._choice.least_steps
+
+    def program(self, steps: int) -> TileProgram:
+        """Tiles of some of so many steps, in arrays that hold no halo."""
+        steps = min(steps, DEPTHS[-1])
+        if steps not in self._programs:
+            self._programs[steps] = self._make(steps)
+        return self._programs[steps]
+
+    @property
+    def made(self) -> list[TileProgram]:
+        """The programs that were made so far for arrays that hold no halo."""
+        return list(self._programs.values())
+
+    def _make(self, steps: int) -> TileProgram:
+        s = self._stepper
+        if s.tile is not None:
+            depth, extents = s.tile
+        else:
+            itemsize = s.element.itemsize
+            choice = choose_tiles(self.geometry, itemsize, s.work, steps, s.threads, caches())
+            depth, extents = choice.steps, choice.extents
+        return s.program(self.geometry, (self._layout,) * 2, min(depth, steps), extents)
+
+    @cached_property
+    def _choice(self) -> ResidentChoice | None:
+        s = self._stepper
+        return choose_residence(self.geometry, s.element.itemsize, s.work, s.threads, caches())
+
+    @cached_property
+    def _residence(self) -> Residence:
+        s = self._stepper
+        extents = s.resident or self._choice.extents
+        return Residence(
+            lambda layouts: s.program(self.geometry, layouts, 1, extents),
+            self.geometry,
+            self.shape,
+            s.element,
+        )
+
+
 class _Plan:
     """What is prepared once for all arrays of one shape."""
 
-    def __init__(
-        self,
-        stepper: TiledStepper,
-        geometry: Geometry,
-        shape: tuple[int, ...],
-        refresh: HaloRefresh | None,
-    ):
-        self._stepper, self._geometry, self._shape = stepper, geometry, shape
-        self._refresh = refresh
-        whole = Box((0,) * len(shape), shape)
+    def __init__(self, programs: TilePrograms, refresh: HaloRefresh | None, pool: BufferPool):
+        self.programs, self._refresh, self._pool = programs, refresh, pool
+        whole = Box((0,) * len(programs.shape), programs.shape)
         # Cells that sweeps do not write.
-        self._kept = [box.slices for box in around(whole, geometry.interior)]
-        self._points = int(np.prod(geometry.interior.shape))
-        self._programs: dict[int, TileProgram] = {}
-
-    def _program(self, steps: int) -> TileProgram:
-        if steps not in self._programs:
-            self._programs[steps] = self._stepper.program(self._geometry, self._shape, steps)
-        return self._programs[steps]
+        self._kept = [box.slices for box in around(whole, programs.geometry.interior)]
 
     def run(self, u: np.ndarray, steps: int, progress: Callable | None) -> np.ndarray:
         """`u` after `steps` steps."""
-        run = _Run(u, self._kept, steps, progress, self._stepper.pool)
-        while run.left:
-            program = self._program(min(run.left, DEPTHS[-1]))
-            run.sweep(program, self._points, self._stepper.threads)
+        pair = Pair(lambda: self._beside(u), lambda: self._beside(pair.beside(u)))
+        itinerary = Itinerary(self.programs.stages(u, steps, pair), u)
+        together = max(1, int(CALL_SECONDS / POINT_SECONDS / self.programs.points))
+        done, reported = 0, time.monotonic()
+        while done < steps:
+            legs = itinerary.legs(together)
+            count = sum(leg.sweeps * leg.program.steps for leg in legs)
+            begun = time.monotonic()
+            self.programs.run(legs)
+            now = time.monotonic()
+            done += count
+            if now - begun < CALL_SECONDS / 2:
+                together *= 2
+            if progress is not None and now - reported >= PROGRESS_INTERVAL:
+                progress(done, steps)
+                reported = now
         if self._refresh is not None:
-            self._refresh(run.current)
-        return run.current
-
-
-class _Run:
-    """The values now, and the array that the next sweep writes."""
-
-    def __init__(
-        self, u: np.ndarray, kept: list, steps: int, progress: Callable | None, pool: BufferPool
-    ):
-        self.current, self.left = u, steps
-        self._pool = pool
-        self._kept, self._steps, self._progress = kept, steps, progress
-        self._next = self._beside(u)
-        self._borrowed = True
-        self._reported = time.monotonic()
+            self._refresh(itinerary.current)
+        return itinerary.current
 
     def _beside(self, array: np.ndarray) -> np.ndarray:
         """A new array with the cells that no sweep writes.
@@ -184,29 +254,3 @@ class _Run:
         for box in self._kept:
             new[box] = array[box]
         return new
-
-    def sweep(self, program: TileProgram, points: int, threads: int) -> None:
-        """All the sweeps of a program that fit into the steps left."""
-        work = points * program.steps
-        sweeps = self.left // program.steps
-        threads = min(worth_threads(work, threads), max(1, work * sweeps // WAKING_POINTS))
-        together = max(1, int(CALL_SECONDS / POINT_SECONDS / work))
-        while sweeps:
-            if not self._borrowed and self._next is None:
-                self._next = self._beside(self.current)
-            # The caller's array is read, never written.
-            count = 1 if self._borrowed else min(together, sweeps)
-            begun = time.monotonic()
-            program.run(self.current, self._next, count, threads)
-            now = time.monotonic()
-            if count % 2:
-                self.current, self._next = self._next, self.current
-            if self._borrowed:
-                self._borrowed, self._next = False, None
-            elif now - begun < CALL_SECONDS / 2:
-                together *= 2
-            sweeps -= count
-            self.left -= count * program.steps
-            if self._progress is not None and now - self._reported >= PROGRESS_INTERVAL:
-                self._progress(self._steps - self.left, self._steps)
-                self._reported = now

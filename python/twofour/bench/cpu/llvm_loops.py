@@ -27,6 +27,7 @@ from twofour.bench.cpu.pinning import pin_pool
 from twofour.bench.cpu.workload import Workload
 from twofour.mlir import ir
 from twofour.runtime import LinearKernel, NativeKernel, element_type, parse_boundary
+from twofour.runtime.haloed_tiles import Layout
 from twofour.runtime.tile_program import TileProgram
 from twofour.runtime.tiles import Geometry
 from twofour.targets.cpu.jit import CompiledModule
@@ -46,7 +47,7 @@ def llvm_sweeps(workload: Workload, arrays: Arrays, cpus: Sequence[int]) -> Swee
         kernel,
         code,
         Geometry(workload.interior, *reach, boundary),
-        workload.shape,
+        (Layout.of_domain(workload.shape),) * 2,
         element_type(workload.dtype),
         1,
         part,

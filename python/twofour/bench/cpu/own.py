@@ -12,9 +12,9 @@ from twofour.bench.cpu.workload import Workload
 from twofour.compiler import compile_cpu
 from twofour.options import CompileOptions
 from twofour.runtime import parse_boundary
-from twofour.runtime.tile_choice import DEPTHS, worth_threads
-from twofour.runtime.tile_program import TileProgram
-from twofour.runtime.tiled_stepping import WAKING_POINTS
+from twofour.runtime.itinerary import Itinerary, Pair
+from twofour.runtime.tile_program import Leg
+from twofour.runtime.tiled_stepping import TilePrograms
 from twofour.runtime.tiles import Geometry
 from twofour.targets.cpu.executable import CpuExecutable
 
@@ -38,29 +38,24 @@ class OwnSweeps:
 
     def native(self, steps: int) -> Sweeper:
         """Sweeps of `steps` time steps in native code, in the tiles that the model chooses."""
-        programs, left = [], steps
-        while left:
-            program = self._stepper.program(
-                self._geometry, self._workload.shape, min(left, DEPTHS[-1])
-            )
-            programs.append((program, left // program.steps))
-            left %= program.steps
-        tile_sweeps = sum(count for _, count in programs)
+        programs = TilePrograms(self._stepper, self._geometry, self._workload.shape)
+
+        def one(array: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            """The array that `steps` steps from one of the two end in, then the other one."""
+            pair = Pair.of(other, array)
+            itinerary = Itinerary(programs.stages(array, steps, pair), array)
+            programs.run(itinerary.legs(steps))
+            return itinerary.current, pair.beside(itinerary.current)
 
         def run(sweeps: int) -> np.ndarray:
-            if len(programs) == 1:
-                ((program, count),) = programs
-                program.run(
-                    *self._arrays.both, count * sweeps, self._threads(program, count * sweeps)
-                )
-                return self._arrays.after(count * sweeps)
-            arrays = list(self._arrays.both)
+            if steps == 1:
+                # Single steps follow each other in native code, others are runs of their own.
+                programs.run([Leg(programs.program(1), *self._arrays.both, sweeps)])
+                return self._arrays.after(sweeps)
+            arrays = self._arrays.both
             for _ in range(sweeps):
-                for program, count in programs:
-                    program.run(*arrays, count, self._threads(program, count))
-                    if count % 2:
-                        arrays.reverse()
-            return self._arrays.after(tile_sweeps * sweeps)
+                arrays = one(*arrays)
+            return arrays[0]
 
         return self._arrays.sweeper(OWN, run, self._prepare, steps=steps)
 
@@ -74,12 +69,6 @@ class OwnSweeps:
             return array
 
         return self._arrays.sweeper(CALL, run, self._prepare, steps=steps)
-
-    def _threads(self, program: TileProgram, sweeps: int) -> int:
-        """As many threads as TiledStepper gives to so much work."""
-        work = self._workload.points * program.steps
-        waking = max(1, work * sweeps // WAKING_POINTS)
-        return min(worth_threads(work, self._workload.threads), waking)
 
     def _prepare(self) -> None:
         pin_pool(self._cpus)

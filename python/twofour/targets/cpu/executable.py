@@ -116,11 +116,12 @@ class CpuExecutable:
         threads: int | None = None,
         interior: tuple[Sequence[int], Sequence[int]] | None = None,
         tile: tuple[int, Sequence[int]] | None = None,
+        resident: Sequence[int] | None = None,
     ) -> LinearStepper | TiledStepper:
         """A stepper for arrays that are the domain, or hold it and its halo (`interior`).
 
-        `tile` = (steps, extents) is the time tile of unfused steps, the program's own where it is
-        None; a model chooses it where there is none.
+        `tile` and `resident` are those of TiledStepper for unfused steps; the former is the
+        program's own where it is None.
         """
         if self._is_tiled:
             single, unit = self.compiled.single, vector_unit("host")
@@ -137,6 +138,7 @@ class CpuExecutable:
                 threads=threads,
                 interior=interior,
                 tile=tile or self.compiled.time_tile,
+                resident=resident,
             )
         return LinearStepper(
             self._linear_kernel(self.compiled.single),

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The sweeps of a run in order, and between which arrays each one goes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from twofour.runtime.tile_program import Leg, TileProgram
+
+
+class Pair:
+    """Two arrays that sweeps go back and forth between, each made when it is first written."""
+
+    def __init__(self, *makers: Callable[[], np.ndarray]):
+        self._makers = makers
+        self._arrays: list[np.ndarray | None] = [None] * len(makers)
+
+    @classmethod
+    def of(cls, *arrays: np.ndarray) -> "Pair":
+        """A pair of arrays that are there."""
+        return cls(*((lambda array=array: array) for array in arrays))
+
+    def has(self, array: np.ndarray) -> bool:
+        """Whether it is one of the two."""
+        return any(array is one for one in self._arrays)
+
+    def beside(self, array: np.ndarray) -> np.ndarray:
+        """The second one for the first one, the first one for any other."""
+        place = int(array is self._arrays[0])
+        if self._arrays[place] is None:
+            self._arrays[place] = self._makers[place]()
+        return self._arrays[place]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Sweeps of a program that write the arrays of a pair in turn."""
+
+    program: TileProgram
+    sweeps: int
+    pair: Pair
+
+
+class Itinerary:
+    """Stages one after the other, from an array that is not written."""
+
+    def __init__(self, stages: Sequence[Stage], array: np.ndarray):
+        self._stages = list(stages)
+        self.current = array
+
+    @property
+    def left(self) -> int:
+        """Time steps that are to be done."""
+        return sum(stage.program.steps * stage.sweeps for stage in self._stages)
+
+    def legs(self, steps: int) -> list[Leg]:
+        """The next sweeps: so many time steps, or one sweep where it has more."""
+        legs: list[Leg] = []
+        while self._stages:
+            stage = self._stages[0]
+            count = min(stage.sweeps, steps // stage.program.steps)
+            if not legs:
+                count = max(count, 1)
+            if count <= 0:
+                break
+            if not stage.pair.has(self.current):
+                count = 1
+            leg = Leg(stage.program, self.current, stage.pair.beside(self.current), count)
+            legs.append(leg)
+            steps -= count * stage.program.steps
+            if count % 2:
+                self.current = leg.target
+            if count == stage.sweeps:
+                del self._stages[0]
+            else:
+                self._stages[0] = replace(stage, sweeps=stage.sweeps - count)
+        return legs

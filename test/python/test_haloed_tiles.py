@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Single steps in arrays that hold the halo, carried out in NumPy, against explicit indices."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runtime_reference import reference
+from tile_cases import (
+    ASYMMETRIC_2D,
+    BOUNDARIES,
+    LOPSIDED_2D,
+    STAR_2D,
+    STAR_3D,
+    Arrays,
+    carry_out,
+    geometry_of,
+)
+from twofour.runtime import element_type, parse_boundary
+from twofour.runtime.haloed_tiles import HaloedSteps, Layout
+from twofour.runtime.page_offset import CACHE_LINE
+from twofour.runtime.resident import Residence, resident_layout
+from twofour.runtime.sweeps import Box
+from twofour.runtime.tiles import cut
+
+
+def residence_of(geometry, shape):
+    """A residence whose programs are their layouts, and whose fresh arrays are NaN."""
+    residence = Residence(lambda layouts: layouts, geometry, shape, element_type("f64"))
+    residence._pool.take = lambda size: np.full(-(-size // 8), np.nan).view(np.uint8)
+    return residence
+
+
+def sweep(source, target, layouts, weights, geometry, extents):
+    """All tiles of a step, the last ones first."""
+    origins = [layout.origin for layout in layouts]
+    for limits in reversed(list(itertools.product(*cut(geometry, extents)))):
+        box = Box(*map(tuple, zip(*limits, strict=True)))
+        tile = HaloedSteps(geometry, box, *layouts)
+        carry_out(tile, Arrays(source, target, origins), weights, geometry)
+
+
+def check(weights, boundary, shape, steps, extents):
+    entries = parse_boundary(boundary, len(shape))
+    u = np.random.default_rng(1).integers(-8, 9, shape).astype(np.float64)
+    geometry = geometry_of(weights, entries, shape)
+    if geometry.interior.empty:
+        return
+    residence, before, result = residence_of(geometry, shape), u.copy(), u.copy()
+    arrays = list(residence.arrays(u))
+    sweep(u, arrays[0], residence.enter, weights, geometry, extents)
+    for _ in range(steps - 2):
+        sweep(*arrays, residence.inside, weights, geometry, extents)
+        arrays.reverse()
+    sweep(arrays[0], result, residence.leave, weights, geometry, extents)
+    np.testing.assert_array_equal(u, before)
+    # Data are small integers and weights dyadic: nothing rounds.
+    np.testing.assert_array_equal(result, reference(u, weights, entries, steps))
+
+
+@pytest.mark.parametrize("boundary", list(itertools.product(BOUNDARIES, BOUNDARIES)))
+def test_every_pair_of_boundaries(boundary):
+    for weights, (shape, extents) in itertools.product(
+        (STAR_2D, ASYMMETRIC_2D, LOPSIDED_2D),
+        (((11, 14), (4, 5)), ((3, 2), (1, 1)), ((5, 9), (9, 3))),
+    ):
+        for steps in (2, 3, 5):
+            check(weights, ",".join(boundary), shape, steps, extents)
+
+
+offsets = st.integers(-3, 3)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data(), st.integers(1, 3))
+def test_random_stencils(data, rank):
+    points = data.draw(st.lists(st.tuples(*[offsets] * rank), min_size=1, max_size=5, unique=True))
+    weights = {point: 0.25 * (1 + n) * (-1) ** n for n, point in enumerate(points)}
+    shape = data.draw(st.tuples(*[st.integers(1, 12 if rank < 3 else 6)] * rank))
+    extents = data.draw(st.tuples(*[st.integers(1, 6)] * rank))
+    boundary = data.draw(st.tuples(*[st.sampled_from(BOUNDARIES)] * rank))
+    check(weights, ",".join(boundary), shape, data.draw(st.integers(2, 4)), extents)
+
+
+@pytest.mark.parametrize("itemsize", [2, 4, 8])
+def test_interior_rows_begin_on_cache_lines(itemsize):
+    name = {2: "f16", 4: "f32", 8: "f64"}[itemsize]
+    geometry = geometry_of(STAR_3D, parse_boundary("periodic", 3), (5, 6, 100))
+    residence = Residence(lambda layouts: None, geometry, (5, 6, 100), element_type(name))
+    u = np.zeros((5, 6, 100), element_type(name).storage)
+    layout = resident_layout(geometry, itemsize)
+    begin = layout.offset(geometry.interior.lower) * itemsize
+    for array in residence.arrays(u):
+        assert (array.ctypes.data + begin) % CACHE_LINE == 0
+        assert all(stride % CACHE_LINE == 0 for stride in array.strides[:-1])
+
+
+def test_places_in_a_layout():
+    layout = Layout((4, 5, 6), (-1, 2, 0))
+    assert layout.strides == (30, 6, 1)
+    assert layout.offset((-1, 2, 0)) == 0 and layout.offset((1, 3, 4)) == 60 + 6 + 4
