@@ -48,6 +48,17 @@ def test_bits_of_single_steps(name, dtype):
                 stepper._plans.clear()
 
 
+@pytest.mark.parametrize("name", ["advect2d_ctu", "arakawa_c_average4", "curlcurl_cross2d"])
+@pytest.mark.parametrize("mode", MODES)
+def test_tiles_at_ends_that_the_stencil_does_not_reach(mode, name):
+    """Cells there are in the halo at the other end: such tiles are unlike those in the middle."""
+    kernel, u = cases.KERNELS[name], np.random.default_rng(8).random((32, 160))
+    states = states_of(kernel, "f64", mode, u, 3)
+    for tile in ((4, 160), (32, 16), (4, 32)):
+        stepper = stepper_of(kernel, "f64", mode, 2, resident=tile)
+        cases.assert_same_bits(stepper.advance(u, 3), states[3], mode)
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_arrays_that_hold_the_halo_already(mode):
     kernel, shape = cases.KERNELS["tti2d_gzz_o4"], (33, 47)

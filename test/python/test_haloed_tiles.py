@@ -24,7 +24,7 @@ from twofour.runtime.haloed_tiles import HaloedSteps, Layout
 from twofour.runtime.page_offset import CACHE_LINE
 from twofour.runtime.resident import Residence, resident_layout
 from twofour.runtime.sweeps import Box
-from twofour.runtime.tiles import cut
+from twofour.runtime.tiles import TARGET, cut
 
 
 def residence_of(geometry, shape):
@@ -40,6 +40,8 @@ def sweep(source, target, layouts, weights, geometry, extents):
     for limits in reversed(list(itertools.product(*cut(geometry, extents)))):
         box = Box(*map(tuple, zip(*limits, strict=True)))
         tile = HaloedSteps(geometry, box, *layouts)
+        if layouts[0].halo:
+            assert all(action.target.array == TARGET for action in tile.actions)
         carry_out(tile, Arrays(source, target, origins), weights, geometry)
 
 

@@ -24,6 +24,7 @@ from tile_cases import (
 )
 from twofour.runtime import element_type, parse_boundary
 from twofour.runtime.haloed_tiles import Layout
+from twofour.runtime.resident import resident_layout
 from twofour.runtime.streamed_tiles import StreamedSteps, is_streamed, tile_steps, window
 from twofour.runtime.sweeps import Box, LinearKernel
 from twofour.runtime.tile_program import TileCode, TileProgram
@@ -216,22 +217,27 @@ def test_rows_are_whole_blocks_that_begin_lines(boundary):
         assert widest <= end - begin + (steps - 1) * 4 + blocks.points + blocks.line
 
 
+def program_of(geometry, layouts, steps, extents, blocks):
+    """A program whose kernel is at address 1, and copies at 2."""
+    return TileProgram(
+        LinearKernel(SimpleNamespace(address=1), geometry.reach_lo, geometry.reach_hi),
+        TileCode(None, 2, None),
+        geometry,
+        layouts,
+        element_type("f64"),
+        steps,
+        extents,
+        block=blocks,
+    )
+
+
 @pytest.mark.parametrize("boundary", ["fixed", "reflect", "periodic"])
 @pytest.mark.parametrize("extent", [5, 8, 16, 40])
 def test_tiles_that_share_commands_stay_within_arrays(boundary, extent):
     shape, rank = (10, 64), 2
     geometry = geometry_of(STAR_2D, parse_boundary(boundary, rank), shape)
-    native = SimpleNamespace(address=1)
-    program = TileProgram(
-        LinearKernel(native, geometry.reach_lo, geometry.reach_hi),
-        TileCode(None, 2, None),
-        geometry,
-        (Layout.of_domain(shape),) * 2,
-        element_type("f64"),
-        2,
-        (4, extent),
-        block=16,
-    )
+    layouts = (Layout.of_domain(shape),) * 2
+    program = program_of(geometry, layouts, 2, (4, extent), 16)
     tiles, commands, views = program._tables
     points = {SOURCE: math.prod(shape), TARGET: math.prod(shape), **program._points}
     for first, last, shift, _ in tiles:
@@ -245,3 +251,42 @@ def test_tiles_that_share_commands_stay_within_arrays(boundary, extent):
             reach = [pitch * (rows - skipped - 1), step * (columns - 1)]
             assert 0 <= begin + sum(min(0, r) for r in reach)
             assert begin + sum(max(0, r) for r in reach) < points[array]
+
+
+def commands_of(program):
+    """For each tile its commands: code, rows and views where the tile has them."""
+    tiles, commands, views = (table.tolist() for table in program._tables)
+    for begin, end, source, target in tiles:
+        shifts = {SOURCE: source, TARGET: target}
+        yield [
+            (code, rows, [(at, offset + shifts.get(at, 0), *rest) for at, offset, *rest in pair])
+            for code, view, *rows in commands[begin:end]
+            for pair in [views[view : view + 2]]
+        ]
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.data(), st.integers(1, 3))
+def test_tiles_that_share_commands_do_what_they_would_alone(data, rank):
+    points = data.draw(st.lists(st.tuples(*[offsets] * rank), min_size=1, max_size=4, unique=True))
+    shape = data.draw(st.tuples(*[st.sampled_from([8, 12, 24, 40])] * rank))
+    extents = data.draw(st.tuples(*[st.sampled_from([4, 6, 12])] * rank))
+    boundary = parse_boundary(
+        ",".join(data.draw(st.tuples(*[st.sampled_from(BOUNDARIES)] * rank))), rank
+    )
+    geometry = geometry_of(dict.fromkeys(points, 1.0), boundary, shape)
+    if geometry.interior.empty:
+        return
+    outside, inside = Layout.of_domain(shape), resident_layout(geometry, 8)
+    blocks = data.draw(st.sampled_from([1, 8]))
+    for steps, layouts in (
+        (data.draw(st.integers(1, 3)), (outside, outside)),
+        (1, (outside, inside)),
+        (1, (inside, inside)),
+        (1, (inside, outside)),
+    ):
+        shared = program_of(geometry, layouts, steps, extents, blocks)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(TileProgram, "_near", lambda *_: True)
+            alone = program_of(geometry, layouts, steps, extents, blocks)
+        assert list(commands_of(shared)) == list(commands_of(alone))

@@ -123,12 +123,15 @@ class TileProgram:
         return tile_steps(geometry, box, self.steps, row, self._blocks)
 
     def _near(self, geometry: Geometry, axis: int, lower: int, upper: int) -> bool:
-        """Whether steps of a tile come near an end of the interior on an axis."""
-        below, above = self.steps * geometry.below[axis], self.steps * geometry.above[axis]
+        """Whether steps of a tile come near an end of the interior on an axis.
+
+        Cells at an end may be in the halo of the other one: the farther reach counts at both.
+        """
+        reach = self.steps * max(geometry.below[axis], geometry.above[axis])
         if axis == geometry.rank - 1:
-            below, above = (n + self._blocks.points + self._blocks.line for n in (below, above))
+            reach += self._blocks.points + self._blocks.line
         inside = geometry.interior
-        return lower - below < inside.lower[axis] or upper + above > inside.upper[axis]
+        return lower - reach < inside.lower[axis] or upper + reach > inside.upper[axis]
 
     def _add(self, tile: TileSteps) -> None:
         for array, points in tile.scratch_points().items():
