@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Single steps in arrays that hold the halo, in native code: the bits of steps without them."""
 
+import gc
 import itertools
 
 import numpy as np
@@ -96,3 +97,17 @@ def test_a_long_run_holds_its_halo_and_the_input_stays(monkeypatch):
     assert result.flags.writeable and result.flags.c_contiguous
     programs = stepper._plans[u.shape].programs
     assert programs.are_resident(40) and not programs.are_resident(1) and not programs.made
+
+
+@pytest.mark.parametrize("steps", [1, 2, 20])
+@pytest.mark.parametrize("tiles", [{"resident": (64, 64)}, {"tile": (1, (64, 64))}])
+def test_buffers_are_used_again_at_once(tiles, steps):
+    """What a run has made is free when it returns, not when garbage is collected."""
+    kernel, u = cases.KERNELS["heat2d_ftcs"], np.zeros((64, 64))
+    stepper = stepper_of(kernel, "f64", "periodic", **tiles)
+    gc.disable()
+    try:
+        results = [stepper.advance(u, steps).ctypes.data for _ in range(8)]
+    finally:
+        gc.enable()
+    assert len(set(results)) <= 2

@@ -15,6 +15,10 @@ def array(value=0):
     return np.full(1, value)
 
 
+def fresh_pair():
+    return Pair(array, lambda _: array())
+
+
 def program(steps):
     return SimpleNamespace(steps=steps)
 
@@ -36,7 +40,7 @@ def follow(itinerary, steps):
     st.booleans(),
 )
 def test_every_sweep_reads_what_the_one_before_wrote(parts, slice_of, another_pair):
-    begin, outside = array(), Pair(array, array)
+    begin, outside = array(), fresh_pair()
     inside = Pair.of(array(), array())
     stages = [
         Stage(program(steps), sweeps, inside if another_pair and number % 2 else outside)
@@ -49,13 +53,13 @@ def test_every_sweep_reads_what_the_one_before_wrote(parts, slice_of, another_pa
 
 
 def test_slices_are_as_long_as_they_may():
-    itinerary = Itinerary([Stage(program(3), 10, Pair(array, array))], array())
+    itinerary = Itinerary([Stage(program(3), 10, fresh_pair())], array())
     taken = []
     while itinerary.left:
         taken.append(sum(leg.sweeps for leg in itinerary.legs(10)))
     assert taken == [3, 3, 3, 1]
     # A sweep of more steps is taken nevertheless.
-    assert len(Itinerary([Stage(program(8), 1, Pair(array))], array()).legs(2)) == 1
+    assert len(Itinerary([Stage(program(8), 1, fresh_pair())], array()).legs(2)) == 1
 
 
 @pytest.mark.parametrize("sweeps", [1, 2, 3])
@@ -66,5 +70,5 @@ def test_arrays_are_made_when_they_are_written(sweeps):
         made.append(array())
         return made[-1]
 
-    follow(Itinerary([Stage(program(1), sweeps, Pair(make, make))], array()), 100)
+    follow(Itinerary([Stage(program(1), sweeps, Pair(make, lambda _: make()))], array()), 100)
     assert len(made) == min(sweeps, 2)

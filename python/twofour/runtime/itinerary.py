@@ -10,16 +10,19 @@ from twofour.runtime.tile_program import Leg, TileProgram
 
 
 class Pair:
-    """Two arrays that sweeps go back and forth between, each made when it is first written."""
+    """Two arrays that sweeps go back and forth between, each made when it is first written.
 
-    def __init__(self, *makers: Callable[[], np.ndarray]):
-        self._makers = makers
-        self._arrays: list[np.ndarray | None] = [None] * len(makers)
+    `second` makes that array from the first one.
+    """
+
+    def __init__(self, first: Callable[[], np.ndarray], second: Callable[[np.ndarray], np.ndarray]):
+        self._first, self._second = first, second
+        self._arrays: list[np.ndarray] = []
 
     @classmethod
-    def of(cls, *arrays: np.ndarray) -> "Pair":
+    def of(cls, first: np.ndarray, second: np.ndarray) -> "Pair":
         """A pair of arrays that are there."""
-        return cls(*((lambda array=array: array) for array in arrays))
+        return cls(lambda: first, lambda _: second)
 
     def has(self, array: np.ndarray) -> bool:
         """Whether it is one of the two."""
@@ -27,10 +30,13 @@ class Pair:
 
     def beside(self, array: np.ndarray) -> np.ndarray:
         """The second one for the first one, the first one for any other."""
-        place = int(array is self._arrays[0])
-        if self._arrays[place] is None:
-            self._arrays[place] = self._makers[place]()
-        return self._arrays[place]
+        if not self._arrays:
+            self._arrays.append(self._first())
+        if array is not self._arrays[0]:
+            return self._arrays[0]
+        if len(self._arrays) == 1:
+            self._arrays.append(self._second(array))
+        return self._arrays[1]
 
 
 @dataclass(frozen=True)

@@ -224,7 +224,7 @@ class _Plan:
 
     def run(self, u: np.ndarray, steps: int, progress: Callable | None) -> np.ndarray:
         """`u` after `steps` steps."""
-        pair = Pair(lambda: self._beside(u), lambda: self._beside(pair.beside(u)))
+        pair = Pair(lambda: self._beside(u), self._beside)
         itinerary = Itinerary(self.programs.stages(u, steps, pair), u)
         together = max(1, int(CALL_SECONDS / POINT_SECONDS / self.programs.points))
         done, reported = 0, time.monotonic()
