@@ -145,6 +145,8 @@ def test_planes_past_the_caches_are_read_row_by_row():
     for terms in (star(1, 3), star(3, 3), star(4, 3)):
         assert choose_tile([terms], unit, past_caches=True) == alone
         assert choose_tile([terms], unit).rows > 1
+    # Half registers would have too much to add.
+    assert choose_tile([star(8, 3)], unit, past_caches=True) == RegisterTile(1, 2)
     # Boxes of weights that differ share most of what they read, and have much to add.
     assert choose_tile([box(1, 3)], unit, past_caches=True) == RegisterTile(4, 1)
     equal = box(1, 3)[0], [1.0] * 27

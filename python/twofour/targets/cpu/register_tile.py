@@ -107,6 +107,8 @@ class RegisterTile:
 # Sums of so many multiply-adds, boxes of three axes with weights that differ, are faster in this
 # tile where arrays do not fit the caches: wider ones read too much at once.
 DENSE, DENSE_TILE = 20, RegisterTile(4, 1)
+# Beside those, sums of so many take no longer than their lines take to come.
+MOST_ALONE = 32
 
 
 def choose_tile(
@@ -119,14 +121,19 @@ def choose_tile(
     one by one, but for long sums of rows of planes that share most of what they read.
     """
     if past_caches and rank > unit.nontemporal_axes:
-        return DENSE_TILE if _is_dense(rows_of) else RegisterTile(1, 1, unit.bytes // 2)
+        return _of_planes(rows_of, unit)
     return _fastest(rows_of, rank, unit, past_caches, lanes)[1]
 
 
-def _is_dense(rows_of: RowsOf) -> bool:
-    """Whether sums are long, and two rows read much in common."""
+def _of_planes(rows_of: RowsOf, unit: VectorUnit) -> RegisterTile:
+    """The tile for rows of planes that do not stay in the caches."""
     one, two = (_Work.of(rows_of(rows)) for rows in (1, 2))
-    return one.multiply_adds >= DENSE and two.streams <= CORE.in_common * 2 * one.streams
+    if one.multiply_adds >= DENSE and two.streams <= CORE.in_common * 2 * one.streams:
+        return DENSE_TILE
+    if one.multiply_adds <= MOST_ALONE:
+        # It leaves no rest of a row, which would be another pass over the plane.
+        return RegisterTile(1, 1, unit.bytes // 2)
+    return RegisterTile(1, 2)
 
 
 def choose_rows(one_by_one: RowsOf, in_pairs: RowsOf, unit: VectorUnit) -> RowsOf:
