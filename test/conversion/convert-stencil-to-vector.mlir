@@ -311,3 +311,22 @@ func.func @planes(%t: !many) -> !planes {
   } : (!many) -> !planes
   return %r : !planes
 }
+
+// -----
+
+// What is added to a sum is fetched ahead as well.
+
+!many = !stencil.temp<#stencil.bounds<[-1, 0, 0], [257, 256, 128]>, f64>
+!planes = !stencil.temp<#stencil.bounds<[0, 0, 0], [256, 256, 128]>, f64>
+
+// BESIDE: func.func @added_kernel0_past_caches(
+// BESIDE: memref.prefetch %arg0[{{.*}}], read
+// BESIDE-NEXT: memref.prefetch %arg1[{{.*}}], read
+// BESIDE-NEXT: memref.prefetch %arg2[{{.*}}], write
+
+func.func @added(%t: !many, %r: !planes) -> !planes {
+  %s = "stencil.weighted_sum"(%t, %r) {
+    offsets = [[-1, 0, 0], [0, 0, 0], [1, 0, 0]], weights = array<f64: 0.25, 0.5, 0.25>
+  } : (!many, !planes) -> !planes
+  return %s : !planes
+}

@@ -97,6 +97,10 @@ def test_a_long_run_holds_its_halo_and_the_input_stays(monkeypatch):
     assert result.flags.writeable and result.flags.c_contiguous
     programs = stepper._plans[u.shape].programs
     assert programs.are_resident(40) and not programs.are_resident(1) and not programs.made
+    # Not where a program names its tile.
+    stepper = stepper_of(kernel, "f64", "periodic", 2, tile=(1, (40, 40, 40)))
+    cases.assert_same_bits(stepper.advance(u, 40), states[40])
+    assert [program.steps for program in stepper._plans[u.shape].programs.made] == [1]
 
 
 @pytest.mark.parametrize("steps", [1, 2, 20])

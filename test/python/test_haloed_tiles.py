@@ -34,6 +34,16 @@ def residence_of(geometry, shape):
     return residence
 
 
+def lies_in(copy, box):
+    """Whether all cells that a copy reads are those of a box."""
+    axes = zip(copy.source.start, copy.source.steps, copy.shape, box.lower, box.upper, strict=True)
+    return all(
+        least <= first + step * number < most
+        for first, step, count, least, most in axes
+        for number in (0, count - 1)
+    )
+
+
 def sweep(source, target, layouts, weights, geometry, extents):
     """All tiles of a step, the last ones first."""
     origins = [layout.origin for layout in layouts]
@@ -42,6 +52,9 @@ def sweep(source, target, layouts, weights, geometry, extents):
         tile = HaloedSteps(geometry, box, *layouts)
         if layouts[0].halo:
             assert all(action.target.array == TARGET for action in tile.actions)
+        # Other tiles may not have written theirs.
+        images = [one for one in tile.actions if one.source and one.source.array == TARGET]
+        assert all(lies_in(image, box) for image in images)
         carry_out(tile, Arrays(source, target, origins), weights, geometry)
 
 

@@ -58,8 +58,10 @@ def test_slices_are_as_long_as_they_may():
     while itinerary.left:
         taken.append(sum(leg.sweeps for leg in itinerary.legs(10)))
     assert taken == [3, 3, 3, 1]
-    # A sweep of more steps is taken nevertheless.
-    assert len(Itinerary([Stage(program(8), 1, fresh_pair())], array()).legs(2)) == 1
+    # A sweep of more steps is taken nevertheless, and nothing else then.
+    pair = fresh_pair()
+    itinerary = Itinerary([Stage(program(8), 1, pair), Stage(program(1), 2, pair)], array())
+    assert [leg.sweeps for leg in itinerary.legs(2)] == [1] and itinerary.left == 2
 
 
 @pytest.mark.parametrize("sweeps", [1, 2, 3])

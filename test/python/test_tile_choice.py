@@ -63,6 +63,9 @@ def test_large_arrays_of_three_axes_stream_through_the_last_cache(shape, threads
 def test_arrays_that_stay_in_the_last_cache_take_one_step_at_a_time():
     assert choose((512, 512), boundary="fixed").steps == 1
     assert choose((512, 512), boundary="fixed", machine=Caches(1 << 18, 1 << 20)).steps > 1
+    # A little more than fits it: a part stays.
+    assert choose((128, 128, 128), terms=20, boundary="fixed").steps == 1
+    assert choose((160, 160, 160), terms=20, boundary="fixed").steps > 1
     # Where halos are gathered in each tile, it is worth several steps.
     assert choose((64, 64, 64)).steps > 1
 

@@ -140,8 +140,6 @@ def choose_residence(
 
     There rims need not be gathered row by row, and rows begin on cache lines.
     """
-    if geometry.rank == 1:
-        return None
     single, inside = (
         min(_of_depth(geometry, itemsize, work, 1, threads, machine, haloed), key=_order)
         for haloed in (False, True)
