@@ -3,8 +3,8 @@
 
 A point and step costs `work` multiply-adds, and what neighbouring tiles compute as well comes on
 top. The source is read and the target written once in T steps, at the rate of the memory that the
-arrays fit. Scratch arrays are to stay in the second-level cache of a core, the windows of streamed
-tiles in the last one.
+arrays fit; what lies beyond the ends of rows is gathered as often. Scratch arrays are to stay in
+the second-level cache of a core, the windows of streamed tiles in the last one.
 """
 
 import glob
