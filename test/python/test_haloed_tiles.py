@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 
 from runtime_reference import reference
 from tile_cases import (
-    ASYMMETRIC_2D,
     BOUNDARIES,
-    LOPSIDED_2D,
-    STAR_2D,
+    CASES_2D,
     STAR_3D,
     Arrays,
     carry_out,
     geometry_of,
+    random_cases,
 )
 from twofour.runtime import element_type, parse_boundary
 from twofour.runtime.haloed_tiles import HaloedSteps, Layout
@@ -78,26 +77,15 @@ def check(weights, boundary, shape, steps, extents):
 
 @pytest.mark.parametrize("boundary", list(itertools.product(BOUNDARIES, BOUNDARIES)))
 def test_every_pair_of_boundaries(boundary):
-    for weights, (shape, extents) in itertools.product(
-        (STAR_2D, ASYMMETRIC_2D, LOPSIDED_2D),
-        (((11, 14), (4, 5)), ((3, 2), (1, 1)), ((5, 9), (9, 3))),
-    ):
-        for steps in (2, 3, 5):
-            check(weights, ",".join(boundary), shape, steps, extents)
-
-
-offsets = st.integers(-3, 3)
+    for (weights, shape, extents), steps in itertools.product(CASES_2D, (2, 3, 5)):
+        check(weights, ",".join(boundary), shape, steps, extents)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.data(), st.integers(1, 3))
 def test_random_stencils(data, rank):
-    points = data.draw(st.lists(st.tuples(*[offsets] * rank), min_size=1, max_size=5, unique=True))
-    weights = {point: 0.25 * (1 + n) * (-1) ** n for n, point in enumerate(points)}
-    shape = data.draw(st.tuples(*[st.integers(1, 12 if rank < 3 else 6)] * rank))
-    extents = data.draw(st.tuples(*[st.integers(1, 6)] * rank))
-    boundary = data.draw(st.tuples(*[st.sampled_from(BOUNDARIES)] * rank))
-    check(weights, ",".join(boundary), shape, data.draw(st.integers(2, 4)), extents)
+    weights, boundary, shape, extents = data.draw(random_cases(rank))
+    check(weights, boundary, shape, data.draw(st.integers(2, 4)), extents)
 
 
 @pytest.mark.parametrize("itemsize", [2, 4, 8])

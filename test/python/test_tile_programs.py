@@ -14,13 +14,15 @@ from runtime_reference import reference
 from tile_cases import (
     ASYMMETRIC_2D,
     BOUNDARIES,
-    LOPSIDED_2D,
+    CASES_2D,
+    OFFSETS,
     STAR_2D,
     STAR_3D,
     Arrays,
     carry_out,
     geometry_of,
     one_by_one,
+    random_cases,
 )
 from twofour.runtime import element_type, parse_boundary
 from twofour.runtime.haloed_tiles import Layout
@@ -76,34 +78,23 @@ def check(weights, boundary, shape, steps, extents, interior=None, blocks=POINTS
 
 @pytest.mark.parametrize("boundary", list(itertools.product(BOUNDARIES, BOUNDARIES)))
 def test_every_pair_of_boundaries(boundary):
-    for weights, (shape, extents) in itertools.product(
-        (STAR_2D, ASYMMETRIC_2D, LOPSIDED_2D),
-        (((11, 14), (4, 5)), ((3, 2), (1, 1)), ((5, 9), (9, 3))),
-    ):
+    for weights, shape, extents in CASES_2D:
         for steps, blocks in itertools.product((1, 2, 5), (POINTS, Blocks(4, 2))):
             check(weights, ",".join(boundary), shape, steps, extents, blocks=blocks)
-
-
-offsets = st.integers(-3, 3)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.data(), st.integers(1, 3))
 def test_random_stencils(data, rank):
-    points = data.draw(st.lists(st.tuples(*[offsets] * rank), min_size=1, max_size=5, unique=True))
-    weights = {point: 0.25 * (1 + n) * (-1) ** n for n, point in enumerate(points)}
-    shape = data.draw(st.tuples(*[st.integers(1, 12 if rank < 3 else 6)] * rank))
-    extents = data.draw(st.tuples(*[st.integers(1, 6)] * rank))
-    boundary = data.draw(st.tuples(*[st.sampled_from(BOUNDARIES)] * rank))
+    weights, boundary, shape, extents = data.draw(random_cases(rank))
     blocks = Blocks(data.draw(st.sampled_from([1, 4, 6])), data.draw(st.sampled_from([1, 2, 3])))
-    steps = data.draw(st.integers(1, 4))
-    check(weights, ",".join(boundary), shape, steps, extents, blocks=blocks)
+    check(weights, boundary, shape, data.draw(st.integers(1, 4)), extents, blocks=blocks)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_random_stencils_in_streamed_tiles(data):
-    points = data.draw(st.lists(st.tuples(*[offsets] * 3), min_size=1, max_size=5, unique=True))
+    points = data.draw(st.lists(st.tuples(*[OFFSETS] * 3), min_size=1, max_size=5, unique=True))
     weights = {point: 0.25 * (1 + n) * (-1) ** n for n, point in enumerate(points)}
     shape = data.draw(st.tuples(st.integers(25, 90), st.integers(1, 6), st.integers(1, 6)))
     extents = data.draw(st.tuples(st.integers(22, 90), st.integers(2, 6), st.integers(2, 6)))
@@ -268,7 +259,7 @@ def commands_of(program):
 @settings(max_examples=80, deadline=None)
 @given(st.data(), st.integers(1, 3))
 def test_tiles_that_share_commands_do_what_they_would_alone(data, rank):
-    points = data.draw(st.lists(st.tuples(*[offsets] * rank), min_size=1, max_size=4, unique=True))
+    points = data.draw(st.lists(st.tuples(*[OFFSETS] * rank), min_size=1, max_size=4, unique=True))
     shape = data.draw(st.tuples(*[st.sampled_from([8, 12, 24, 40])] * rank))
     extents = data.draw(st.tuples(*[st.sampled_from([4, 6, 12])] * rank))
     boundary = parse_boundary(

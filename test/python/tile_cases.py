@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+from hypothesis import strategies as st
 
 from twofour.runtime.sweeps import Box
 from twofour.runtime.tiles import SOURCE, TARGET, Geometry, Repeat, Sweep
@@ -15,6 +16,26 @@ STAR_2D = {(0, 0): 0.5, (0, 1): 0.25, (0, -1): 0.125, (1, 0): -0.5, (-1, 0): 0.7
 ASYMMETRIC_2D = {(-2, 1): 0.5, (0, 0): 0.25, (1, 0): -0.25, (0, 3): 0.125}
 LOPSIDED_2D = {(1, -3): 0.5, (2, -1): 0.25}
 STAR_3D = dict.fromkeys([(-1, 0, 0), (1, 0, 0), (0, -1, 0), (0, 1, 0), (0, 0, -1), (0, 0, 1)], 0.25)
+
+
+# Stencils, shapes of domains, and extents of tiles.
+CASES_2D = [
+    (weights, shape, extents)
+    for weights in (STAR_2D, ASYMMETRIC_2D, LOPSIDED_2D)
+    for shape, extents in (((11, 14), (4, 5)), ((3, 2), (1, 1)), ((5, 9), (9, 3)))
+]
+OFFSETS = st.integers(-3, 3)
+
+
+@st.composite
+def random_cases(draw, rank):
+    """Weights, a boundary, the shape of a domain, and extents of tiles."""
+    points = draw(st.lists(st.tuples(*[OFFSETS] * rank), min_size=1, max_size=5, unique=True))
+    weights = {point: 0.25 * (1 + n) * (-1) ** n for n, point in enumerate(points)}
+    shape = draw(st.tuples(*[st.integers(1, 12 if rank < 3 else 6)] * rank))
+    extents = draw(st.tuples(*[st.integers(1, 6)] * rank))
+    boundary = draw(st.tuples(*[st.sampled_from(BOUNDARIES)] * rank))
+    return weights, ",".join(boundary), shape, extents
 
 
 def geometry_of(weights, boundary, shape, interior=None) -> Geometry:
