@@ -45,7 +45,7 @@ def test_bits_of_single_steps(name, dtype):
             stepper = stepper_of(kernel, dtype, boundary, threads, resident=tile)
             for count in (1, 2, 3, 7):
                 cases.assert_same_bits(stepper.advance(u, count), states[count], boundary)
-                assert bool(stepper._plans[u.shape].programs.made) == (count == 1)
+                assert bool(stepper._plans[u.shape].programs._programs) == (count == 1)
                 stepper._plans.clear()
 
 
@@ -96,11 +96,11 @@ def test_a_long_run_holds_its_halo_and_the_input_stays(monkeypatch):
     np.testing.assert_array_equal(u, before)
     assert result.flags.writeable and result.flags.c_contiguous
     programs = stepper._plans[u.shape].programs
-    assert programs.are_resident(40) and not programs.are_resident(1) and not programs.made
+    assert programs.are_resident(40) and not programs.are_resident(1) and not programs._programs
     # Not where a program names its tile.
     stepper = stepper_of(kernel, "f64", "periodic", 2, tile=(1, (40, 40, 40)))
     cases.assert_same_bits(stepper.advance(u, 40), states[40])
-    assert [program.steps for program in stepper._plans[u.shape].programs.made] == [1]
+    assert [program.steps for program in stepper._plans[u.shape].programs._programs.values()] == [1]
 
 
 @pytest.mark.parametrize("steps", [1, 2, 20])

@@ -99,7 +99,7 @@ def test_kernels_past_caches(monkeypatch, name, dtype):
         boundary = ",".join([mode] * kernel.rank)
         stepper = tiled(kernel, dtype, boundary, 2, tile)
         result = stepper.advance(u, 7)
-        used = {program._last for program in stepper._plans[shape].programs.made}
+        used = {program._last for program in stepper._plans[shape].programs._programs.values()}
         assert used == {stepper._past_caches()} != {None}
         monkeypatch.undo()
         cases.assert_same_bits(
@@ -125,7 +125,7 @@ def test_large_arrays_of_three_axes(monkeypatch, axes, dtype):
         stepper = tiled(kernel, dtype, "fixed", 2, tile)
         cases.assert_same_bits(stepper.advance(u, 7), states[7], tile)
         large, main = stepper._past_caches(), stepper.single.native
-        for program in stepper._plans[shape].programs.made:
+        for program in stepper._plans[shape].programs._programs.values():
             for address, view, *_ in program._commands:
                 if address not in (main.address, large.address):
                     continue
@@ -139,7 +139,7 @@ def test_threads_that_are_done_help_those_that_are_late(monkeypatch):
     u = np.random.default_rng(4).random((64, 40))
     stepper = tiled(kernel, "f64", "periodic", 3, (2, (8, 40)))
     expected = stepper.advance(u, 2)
-    (program,) = stepper._plans[u.shape].programs.made
+    (program,) = stepper._plans[u.shape].programs._programs.values()
     result, seen = np.full_like(u, np.nan), []
 
     def one_thread_is_late(work, threads):
@@ -207,7 +207,7 @@ def test_file_names_its_tile(tmp_path):
     for _ in range(7):
         single = program(single)
     np.testing.assert_array_equal(program(u, steps=7), single)
-    programs = program._linear._plans[u.shape].programs.made
+    programs = program._linear._plans[u.shape].programs._programs.values()
     assert {(tiles.steps, tiles.tiles) for tiles in programs} == {(5, 6), (1, 6), (2, 6)}
 
 

@@ -25,7 +25,6 @@ from tile_cases import (
     random_cases,
 )
 from twofour.runtime import element_type, parse_boundary
-from twofour.runtime.haloed_tiles import Layout
 from twofour.runtime.resident import resident_layout
 from twofour.runtime.streamed_tiles import StreamedSteps, is_streamed, tile_steps, window
 from twofour.runtime.sweeps import Box, LinearKernel
@@ -37,6 +36,7 @@ from twofour.runtime.tiles import (
     SOURCE,
     TARGET,
     Blocks,
+    Layout,
     Repeat,
     Sweep,
     TileSteps,

@@ -180,26 +180,30 @@ def _axis_operations(
 ) -> list[tuple]:
     """Return (target, source, value) index expressions that refill both sides of one axis."""
 
-    def index(start, stop, step=1):
-        # A descending slice that ends at element 0 has no integer stop.
-        return (slice(None),) * axis + (slice(start, stop if stop >= 0 else None, step),)
+    def index(run: slice) -> tuple[slice, ...]:
+        return (slice(None),) * axis + (run,)
 
     sides = [(a, b) for a, b in ((0, lower), (upper, extent)) if a < b]
     if entry.mode in ("zero", "constant"):
         value = storage_constant(entry, element)
-        return [(index(a, b), None, value) for a, b in sides]
+        return [(index(slice(a, b)), None, value) for a, b in sides]
     operations = []
     for begin, end in sides:
         sources = lower + source_index(entry.mode, upper - lower, np.arange(begin, end) - lower)
         for first, last, step in index_runs(sources.tolist()):
-            target = index(begin + first, begin + last)
-            origin = sources[first].item()
-            if step == 0:
-                source = index(origin, origin + 1)
-            else:
-                source = index(origin, origin + step * (last - first), step)
+            target = index(slice(begin + first, begin + last))
+            source = index(cells(sources[first].item(), step, last - first))
             operations.append((target, source, None))
     return operations
+
+
+def cells(first: int, step: int, count: int) -> slice:
+    """The cells first, first + step, ... of an axis; one for all where the step is zero."""
+    if step == 0:
+        return slice(first, first + 1)
+    end = first + step * count
+    # A descending slice that ends at element 0 has no integer stop.
+    return slice(first, end if end >= 0 else None, step)
 
 
 def index_runs(sources: list[int]) -> list[tuple[int, int, int]]:

@@ -8,42 +8,10 @@ constants never change, and are there from the begin.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from twofour.runtime.cells import Kind, Piece, pieces
 from twofour.runtime.sweeps import Box
-from twofour.runtime.tiles import TARGET, Action, Cells, Copy, Geometry, TileSteps
-
-
-@dataclass(frozen=True)
-class Layout:
-    """A C-contiguous array of `shape` whose first element is the cell at `origin` of the domain.
-
-    With `halo` it holds all cells that a step reads, whatever the boundary; otherwise those of the
-    interior and of rims.
-    """
-
-    shape: tuple[int, ...]
-    origin: tuple[int, ...]
-    halo: bool = False
-
-    @classmethod
-    def of_domain(cls, shape: tuple[int, ...]) -> "Layout":
-        """An array of the domain that begins with it."""
-        return cls(tuple(shape), (0,) * len(shape))
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """The strides in elements."""
-        strides = [1]
-        for extent in reversed(self.shape[1:]):
-            strides.append(strides[-1] * extent)
-        return tuple(reversed(strides))
-
-    def offset(self, cell: tuple[int, ...]) -> int:
-        """Elements from the first one to a cell."""
-        places = zip(cell, self.origin, self.strides, strict=True)
-        return sum((at - origin) * stride for at, origin, stride in places)
+from twofour.runtime.tiles import TARGET, Action, Cells, Copy, Geometry, Layout, TileSteps
 
 
 class HaloedSteps(TileSteps):

@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from twofour.runtime.boundary import AxisBoundary, storage_constant
+from twofour.runtime.boundary import AxisBoundary, cells, storage_constant
 from twofour.runtime.buffer_pool import BufferPool
 from twofour.runtime.cells import Kind, pieces
 from twofour.runtime.dtypes import ElementType
-from twofour.runtime.haloed_tiles import Layout
 from twofour.runtime.page_offset import CACHE_LINE, empty_at, page_offset, spread_row
 from twofour.runtime.tile_program import TileProgram
-from twofour.runtime.tiles import Geometry
+from twofour.runtime.tiles import Geometry, Layout
 
 
 def resident_layout(geometry: Geometry, itemsize: int) -> Layout:
@@ -67,14 +66,6 @@ def _kept(geometry: Geometry, layout: Layout, element: ElementType) -> Iterator[
         target = piece.target.relative_to(layout.origin).slices
         if piece.kind is Kind.RIM:
             runs = zip(piece.source, piece.steps, piece.target.shape, strict=True)
-            yield target, tuple(_cells(*run) for run in runs), None
+            yield target, tuple(cells(*run) for run in runs), None
         elif piece.kind is Kind.CONSTANT:
             yield target, None, storage_constant(AxisBoundary("constant", piece.value), element)
-
-
-def _cells(first: int, step: int, count: int) -> slice:
-    """Cells first, first + step, ... of an axis; one for all where the step is zero."""
-    if step == 0:
-        return slice(first, first + 1)
-    end = first + step * count
-    return slice(first, end if end >= 0 else None, step)

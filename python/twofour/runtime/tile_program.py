@@ -12,7 +12,7 @@ import numpy as np
 from twofour.runtime.boundary import AxisBoundary, storage_constant
 from twofour.runtime.buffer_pool import BufferPool
 from twofour.runtime.dtypes import ElementType
-from twofour.runtime.haloed_tiles import HaloedSteps, Layout
+from twofour.runtime.haloed_tiles import HaloedSteps
 from twofour.runtime.native import NativeKernel
 from twofour.runtime.page_offset import CACHE_LINE, PAGE, spread_row
 from twofour.runtime.streamed_tiles import tile_steps
@@ -26,6 +26,7 @@ from twofour.runtime.tiles import (
     Cells,
     Copy,
     Geometry,
+    Layout,
     Repeat,
     Sweep,
     TileSteps,

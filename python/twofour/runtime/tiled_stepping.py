@@ -11,7 +11,6 @@ import numpy as np
 from twofour.runtime.boundary import AxisBoundary, HaloRefresh
 from twofour.runtime.buffer_pool import BufferPool
 from twofour.runtime.dtypes import ElementType, check_array, storage_view
-from twofour.runtime.haloed_tiles import Layout
 from twofour.runtime.itinerary import Itinerary, Pair, Stage
 from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.native import NativeKernel
@@ -30,7 +29,7 @@ from twofour.runtime.tile_choice import (
     worth_threads,
 )
 from twofour.runtime.tile_program import Leg, TileCode, TileProgram, run_legs
-from twofour.runtime.tiles import Geometry
+from twofour.runtime.tiles import Geometry, Layout
 
 # Calls of native code last about so long: between them progress is told and interrupts are heard.
 CALL_SECONDS = 0.05
@@ -181,11 +180,6 @@ class TilePrograms:
             self._programs[steps] = self._make(steps)
         return self._programs[steps]
 
-    @property
-    def made(self) -> list[TileProgram]:
-        """The programs that were made so far for arrays that hold no halo."""
-        return list(self._programs.values())
-
     def _make(self, steps: int) -> TileProgram:
         s = self._stepper
         if s.tile is not None:
@@ -227,18 +221,15 @@ class _Plan:
         pair = Pair(lambda: self._beside(u), self._beside)
         itinerary = Itinerary(self.programs.stages(u, steps, pair), u)
         together = max(1, int(CALL_SECONDS / POINT_SECONDS / self.programs.points))
-        done, reported = 0, time.monotonic()
-        while done < steps:
-            legs = itinerary.legs(together)
-            count = sum(leg.sweeps * leg.program.steps for leg in legs)
+        reported = time.monotonic()
+        while itinerary.left:
             begun = time.monotonic()
-            self.programs.run(legs)
+            self.programs.run(itinerary.legs(together))
             now = time.monotonic()
-            done += count
             if now - begun < CALL_SECONDS / 2:
                 together *= 2
             if progress is not None and now - reported >= PROGRESS_INTERVAL:
-                progress(done, steps)
+                progress(steps - itinerary.left, steps)
                 reported = now
         if self._refresh is not None:
             self._refresh(itinerary.current)

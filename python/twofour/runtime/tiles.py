@@ -33,6 +33,37 @@ SCRATCH = (EVEN, ODD, GATHERED)
 
 
 @dataclass(frozen=True)
+class Layout:
+    """A C-contiguous array of `shape` whose first element is the cell at `origin` of the domain.
+
+    With `halo` it holds all cells that a step reads, whatever the boundary; otherwise those of the
+    interior and of rims.
+    """
+
+    shape: tuple[int, ...]
+    origin: tuple[int, ...]
+    halo: bool = False
+
+    @classmethod
+    def of_domain(cls, shape: tuple[int, ...]) -> "Layout":
+        """An array of the domain that begins with it."""
+        return cls(tuple(shape), (0,) * len(shape))
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The strides in elements."""
+        strides = [1]
+        for extent in reversed(self.shape[1:]):
+            strides.append(strides[-1] * extent)
+        return tuple(reversed(strides))
+
+    def offset(self, cell: tuple[int, ...]) -> int:
+        """Elements from the first one to a cell."""
+        places = zip(cell, self.origin, self.strides, strict=True)
+        return sum((at - origin) * stride for at, origin, stride in places)
+
+
+@dataclass(frozen=True)
 class Cells:
     """Cells of one of the arrays of a tile: from `start` on with a step an axis.
 
