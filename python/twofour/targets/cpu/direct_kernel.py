@@ -205,7 +205,7 @@ class _Loops:
         return self.constants.index(0), memref.dim(self.output, self.constants.index(axis))
 
     def _plane(self, bases: list[ir.Value], first: ir.Value, last: ir.Value) -> None:
-        """All blocks of some rows, then what they leave of each row.
+        """All blocks of some rows, what these leave of the same rows, then the rows that are left.
 
         What is left has a loop over rows of its own: loops that are not entered would cost a short
         row as much as a block.
@@ -224,13 +224,19 @@ class _Loops:
             lambda row: self._along(rows, [*bases, row], start, done, self._block),
         )
 
-        def rest(count: int, row: ir.Value) -> None:
-            has_blocks = arith.cmpi(arith.CmpIPredicate.slt, row, whole)
-            begin = arith.select(has_blocks, done, start)
-            self._rest(self.rows_of(count), [*bases, row], begin, stop)
-
         left = arith.cmpi(arith.CmpIPredicate.ne, done, stop)
-        self._in_runs(arith.select(left, first, whole), last, rest)
+        strided_loop(
+            self.constants,
+            arith.select(left, first, whole),
+            whole,
+            self.tile.rows,
+            lambda row: self._rest(rows, [*bases, row], done, stop),
+        )
+        self._in_runs(
+            whole,
+            last,
+            lambda count, row: self._rest(self.rows_of(count), [*bases, row], start, stop),
+        )
 
     def _plane_nontemporal(self, first: ir.Value, last: ir.Value) -> None:
         """Some rows side by side, then those that are left."""
