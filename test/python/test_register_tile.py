@@ -140,6 +140,17 @@ def test_long_sums_of_a_core_that_fetches_enough_are_of_eight_rows():
     assert tile_of(box(1), "znver4")[0] < 8 and tile_of(star(2, 2), "znver4")[0] < 8
 
 
+def test_tiles_of_planes_are_narrow_where_a_core_halves_its_registers():
+    """Rows of planes are short: what blocks of several vectors leave of them takes longer."""
+    for terms in (star(1, 3), star(3, 3), star(8, 3), box(1, 3), box(2, 3)):
+        assert tile_of(terms, "znver4")[1] == 1
+    assert tile_of(star(1, 3), "znver4")[0] == 2
+    assert tile_of(star(8, 3), "znver4")[0] == 4 and tile_of(box(1, 3), "znver4")[0] == 8
+    # Not elsewhere, nor in two axes.
+    assert tile_of(star(8, 3), "avx512")[1] > 1 and tile_of(star(1, 2), "znver4")[1] > 1
+    assert tile_of(star(1, 2), "znver4")[0] == 4
+
+
 def test_planes_past_the_caches_are_read_row_by_row():
     unit, alone = vector_unit("znver4"), RegisterTile(1, 1, 32)
     for terms in (star(1, 3), star(3, 3), star(4, 3)):

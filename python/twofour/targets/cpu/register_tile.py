@@ -15,8 +15,8 @@ from twofour.targets.cpu.vector_unit import VectorUnit
 
 # Powers of two: what is left of a row or of the rows takes longer.
 ROWS, VECTORS = (1, 2, 4, 8), (1, 2, 4)
-# Eight rows are for sums of so many points, one vector wide: rows of 4096 bytes and a few share
-# sets of the first cache, and short sums wait for those that were pushed out.
+# Eight rows are for long sums, of so many points, one vector wide: rows of 4096 bytes and a few
+# share sets of the first cache, and short sums wait for those that were pushed out.
 MANY_ROWS, MANY_POINTS = 8, 12
 # Tiles are unrolled; beyond this many multiply-adds in one they only cost compile time.
 MAX_MULTIPLY_ADDS = 700
@@ -45,8 +45,10 @@ class Core:
     rows that a tile may read and write before each further one costs `stream_cost`. `overlap`: how
     much of the work beside the longest shows. `stores`: how much longer than others they take.
     `reserved`: registers beside sums, inputs and weights, without which weights do not stay.
-    `eight_rows`: long sums may be formed for so many rows. `scale`: cycles that were measured for
-    one of this model, None where it was only fitted to compare tiles.
+    `eight_rows`: long sums may be formed for so many rows. `narrow`: in three axes and more, where
+    rows are short and planes far apart, tiles are one vector wide, and two rows high at most for
+    short sums. `scale`: cycles that were measured for one of this model, None where it was only
+    fitted to compare tiles.
     """
 
     in_common: float = 0.7
@@ -65,6 +67,7 @@ class Core:
     stores: float = 1
     reserved: int = 0
     eight_rows: bool = False
+    narrow: bool = False
     scale: float | None = None
 
 
@@ -83,11 +86,12 @@ ZEN_4 = Core(
     window=241,
     loop=3.6,
     streams=19.4,
-    stream_cost=0.006,
+    stream_cost=0.002,
     overlap=0.28,
     stores=1.5,
     reserved=7,
     eight_rows=True,
+    narrow=True,
     scale=0.65,
 )
 
@@ -174,8 +178,8 @@ def _fastest(
         RegisterTile(rows, vectors, size)
         for rows, work in works.items()
         for size in ((None, unit.bytes // 2) if unit.halved else (None,))
-        for vectors in VECTORS
-        if work.fits(vectors, unit) and (rows < MANY_ROWS or vectors == 1)
+        for vectors in ((1,) if rows == MANY_ROWS or core.narrow and rank > 2 else VECTORS)
+        if work.fits(vectors, unit)
     ]
 
     def cycles(tile: RegisterTile) -> float:
@@ -196,8 +200,11 @@ def _works(rows_of: RowsOf, rank: int, unit: VectorUnit, past_caches: bool) -> d
     core, one = _core(unit), _Work.of(rows_of(1))
     if rank == 1 or past_caches:
         return {1: one}
-    long = core.eight_rows and one.vectors >= MANY_POINTS
-    works = {rows: _Work.of(rows_of(rows)) for rows in ROWS if rows < MANY_ROWS or long}
+    long = one.vectors >= MANY_POINTS
+    most = MANY_ROWS if long and core.eight_rows else MANY_ROWS // 2
+    if core.narrow and rank > 2 and not long:
+        most = 2
+    works = {rows: _Work.of(rows_of(rows)) for rows in ROWS if rows <= most}
     if one.sums > 1:
         return {rows: work for rows, work in works.items() if rows % 2 == 0}
     near = works[2].streams <= core.in_common * 2 * one.streams
