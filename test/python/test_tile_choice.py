@@ -121,10 +121,10 @@ def test_stores_go_past_caches_that_arrays_do_not_fit():
     assert past_caches((most, most), 8, MACHINE, arrays=3)
 
 
-def test_rows_are_read_one_by_one_where_arrays_do_not_fit_half_of_a_cache():
-    most = round((MACHINE.last / 4 / 8) ** (1 / 3))
-    assert past_caches((most + 4,) * 3, 8, MACHINE, nontemporal=False)
-    assert not past_caches((most - 4,) * 3, 8, MACHINE, nontemporal=False)
+def test_rows_are_read_one_by_one_where_arrays_do_not_fit_a_part_of_a_cache():
+    most = round((0.4 * MACHINE.last / 2 / 8) ** (1 / 3))
+    assert past_caches((most + 2,) * 3, 8, MACHINE, nontemporal=False)
+    assert not past_caches((most - 2,) * 3, 8, MACHINE, nontemporal=False)
     assert not past_caches((most + 4,) * 3, 8, MACHINE)
     # Short rows are read one by one as well.
     assert past_caches((1 << 10, 1 << 10, 16), 8, MACHINE, nontemporal=False)

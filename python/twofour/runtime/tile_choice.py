@@ -31,6 +31,8 @@ WAITING_POINTS = 1 << 15
 # Part of a cache that is there for one kind of data, and of the last-level cache for the scratch
 # arrays of all threads.
 SHARE, SCRATCH_SHARE, WINDOW_SHARE = 0.8, 0.125, 0.5
+# Part of the last-level cache from which on arrays of planes are large, on a machine with others.
+LARGE_SHARE = 0.4
 
 # Nominal rates of one core, in cycles, of processors that do 64 bytes of multiply-adds a cycle (Zen
 # 3 and 4; the memory of one was slower, 3.5, of the other faster, 6): they weigh memory against
@@ -110,12 +112,12 @@ def past_caches(
     """Whether sweeps over so many arrays of a shape are better made by a kernel for large ones.
 
     With `nontemporal` it stores past the caches: arrays are larger than these, and the ends of
-    rows, which do not fill lines, are few. Otherwise it reads fewer rows at once, and half of a
-    cache that others may use as well is enough.
+    rows, which do not fill lines, are few. Otherwise it reads fewer rows at once and fetches them
+    ahead, and a part of a cache that others use as well is enough.
     """
     size = arrays * math.prod(shape) * itemsize
     if not nontemporal:
-        return 2 * size > machine.last
+        return size > LARGE_SHARE * machine.last
     long = len(shape) == 1 or shape[-1] * itemsize >= LONG_ROW
     return long and size > machine.last
 
