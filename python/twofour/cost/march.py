@@ -32,7 +32,7 @@ EDGE_ROW = 5  # more, in strips at an edge
 GROUP, MET, KNOWN = 2, 6, 5
 PREFETCHED_COUNT = 0.5  # of what plain threads prefetch is in flight: fitted to an H200
 LOOPED = 4  # of a step of a looped march: whether it completes a row of outputs
-PREFETCH, ROUND_PREFETCH = 3, 4  # of a row, and whether there are rows to prefetch
+PREFETCH, ROUND_PREFETCH = 4, 4  # of a row, and whether there are rows to prefetch
 END_READ = 10  # more, in strips at the end of a row: whether a step meets it
 
 
@@ -175,9 +175,14 @@ def rows_in_flight(layout: March, steps: int) -> float:
         return max(1, layout.steps_ahead - 1)
     arrived, prefetched = (1, PREFETCHED_COUNT) if layout.compact else (2, PREFETCHED_COUNT / 2)
     ahead = max(1, layout.stages - arrived) / len(layout.reads)
-    rounds = max(0, steps - layout.steps_ahead - layout.prefetched) // layout.unroll
+    rounds = prefetching_rounds(layout, steps)
     ahead += prefetched * layout.prefetched * rounds * layout.unroll / steps
     return WAITING * ahead if layout.compact else ahead
+
+
+def prefetching_rounds(layout: March, steps: int) -> int:
+    """Rounds of the main loop that prefetch rows: all of theirs are needed."""
+    return max(0, steps - layout.steps_ahead - layout.prefetched) // layout.unroll
 
 
 def march_counts(layout: March, work: Work, shape: Sequence[int], mma: int = 0) -> Counts:
@@ -271,7 +276,8 @@ def march_instructions(layout: March, work: Work, steps: int, shape: Sequence[in
         inside = drained * (row + reading.met) + (steps - drained) * step + rest * single
         inside += rounds * (ROUND + words * moves - layout.unroll * reading.known)
     if layout.prefetched:
-        inside += rounds * (layout.unroll * PREFETCH + ROUND_PREFETCH)
+        inside += rounds * ROUND_PREFETCH
+        inside += prefetching_rounds(layout, steps) * layout.unroll * PREFETCH
     at_edge = inside
     if layout.compact and not layout.looped:
         at_edge = steps * (step + CHECKED + single)

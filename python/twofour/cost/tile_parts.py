@@ -36,8 +36,8 @@ STEP, STEP_OFFSET = 5, 1
 
 # Registers of a thread, beside A and the sums: of the march, more where an axis is folded and where
 # numbers take two each; with the copy engine; of an element of B and its address, by and large.
-MARCH_REGISTERS, FOLDED_REGISTERS, DOUBLE_REGISTERS = 78, 22, 20
-BULK_REGISTERS, INPUT_REGISTERS = 24, 1.5
+MARCH_REGISTERS, FOLDED_REGISTERS, DOUBLE_REGISTERS = 88, 12, 20
+BULK_REGISTERS, INPUT_REGISTERS = 34, 1.5
 
 
 @dataclass(frozen=True)
