@@ -65,6 +65,7 @@ SAMPLE = (
     ("heat3d_ftcs", "dense", "f64"),
     ("heat3d_ftcs", "simt", "f32"),
     ("heat1d_ftcs", "rolling", "f32"),
+    ("heat2d_ftcs", "rolling", "f64"),
     ("paper_1d5p", "rolling", "f64"),
     ("heat3d_ftcs", "rolling", "f16"),
     ("paper_star2d13p", "rolling", "f32"),
@@ -74,6 +75,12 @@ SAMPLE = (
     ("paper_1d5p", "rolling ring", "f32"),
     ("heat2d_ftcs", "rolling ring", "f64"),
     ("paper_box2d49p", "rolling ring", "f32"),
+)
+# Tiles by the copy engine, by threads, and along a folded axis.
+RESIDENT = (
+    ("paper_star2d13p", ("dense", "f16")),
+    ("lbm_d2q9_diffusion", ("sparse", "f16")),
+    ("heat1d_ftcs", ("sparse", "f16")),
 )
 POINTS = 1 << 18
 CHIP = chips.find("sm_90")
@@ -355,11 +362,15 @@ def test_costs_of_several_fields():
     assert more == (8 * (2 + 2 + 1) + 2 * 4) / 256
 
 
-@pytest.mark.full
 @pytest.mark.skipif(find_ptxas() is None, reason="ptxas is not installed")
-@pytest.mark.parametrize("name", TABLE_2.values())
 @pytest.mark.parametrize(
-    ("schedule", "dtype"), [c for c in CASES if c[0].split()[0] not in ("stream", "rolling")]
+    ("name", "schedule", "dtype"),
+    [
+        pytest.param(name, *case, marks=() if (name, case) in RESIDENT else (pytest.mark.full,))
+        for name in TABLE_2.values()
+        for case in CASES
+        if case[0].split()[0] not in ("stream", "rolling")
+    ],
 )
 def test_estimated_residency(name, schedule, dtype):
     kernel = built(name, schedule, dtype, "sm_90")
