@@ -46,9 +46,9 @@ class Core:
     much of the work beside the longest shows. `stores`: how much longer than others they take.
     `reserved`: registers beside sums, inputs and weights, without which weights do not stay.
     `eight_rows`: long sums may be formed for so many rows. `narrow`: in three axes and more, where
-    rows are short and planes far apart, tiles are one vector wide, and two rows high at most for
-    short sums. `scale`: cycles that were measured for one of this model, None where it was only
-    fitted to compare tiles.
+    rows are short and planes far apart, tiles are one vector wide, and for short sums two rows
+    high at most, one if these read nothing in common. `scale`: cycles that were measured for one of
+    this model, None where it was only fitted to compare tiles.
     """
 
     in_common: float = 0.7
@@ -201,13 +201,13 @@ def _works(rows_of: RowsOf, rank: int, unit: VectorUnit, past_caches: bool) -> d
     if rank == 1 or past_caches:
         return {1: one}
     long = one.vectors >= MANY_POINTS
-    most = MANY_ROWS if long and core.eight_rows else MANY_ROWS // 2
-    if core.narrow and rank > 2 and not long:
-        most = 2
+    few = core.narrow and rank > 2 and not long
+    most = 2 if few else MANY_ROWS if long and core.eight_rows else MANY_ROWS // 2
     works = {rows: _Work.of(rows_of(rows)) for rows in ROWS if rows <= most}
     if one.sums > 1:
         return {rows: work for rows, work in works.items() if rows % 2 == 0}
-    near = works[2].streams <= core.in_common * 2 * one.streams
+    in_common = works[2].streams / (2 * one.streams)
+    near = in_common < 1 if few else in_common <= core.in_common
     return {
         rows: work
         for rows, work in works.items()
