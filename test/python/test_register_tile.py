@@ -145,8 +145,11 @@ def test_tiles_of_planes_are_narrow_where_a_core_halves_its_registers():
     for terms in (star(1, 3), star(3, 3), star(8, 3), box(1, 3), box(2, 3)):
         assert tile_of(terms, "znver4")[1] == 1
     assert tile_of(star(1, 3), "znver4")[0] == 2
+    across = [(0, 0, 0), (0, 1, 0), (0, -1, 0), (1, 0, 0), (-1, 0, 0)], [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert tile_of(across, "znver4") == (4, 1)
     along = [(0, 0, n) for n in range(4)], [1.0, 2.0, 3.0, 4.0]
     assert tile_of(along, "znver4") == (1, 1)
+    assert choose_tile([along], vector_unit("znver4")).vector_bytes == 32
     assert tile_of(star(8, 3), "znver4")[0] == 4 and tile_of(box(1, 3), "znver4")[0] == 8
     # Not elsewhere, nor in two axes.
     assert tile_of(star(8, 3), "avx512")[1] > 1 and tile_of(star(1, 2), "znver4")[1] > 1

@@ -18,6 +18,9 @@ ROWS, VECTORS = (1, 2, 4, 8), (1, 2, 4)
 # Eight rows are for long sums, of so many points, one vector wide: rows of 4096 bytes and a few
 # share sets of the first cache, and short sums wait for those that were pushed out.
 MANY_ROWS, MANY_POINTS = 8, 12
+# Vectors that several rows of a short sum may read at once in three axes: seven points of two rows
+# read 12, of four rows 22.
+FEW_VECTORS = 20
 # Tiles are unrolled; beyond this many multiply-adds in one they only cost compile time.
 MAX_MULTIPLY_ADDS = 700
 
@@ -46,9 +49,9 @@ class Core:
     much of the work beside the longest shows. `stores`: how much longer than others they take.
     `reserved`: registers beside sums, inputs and weights, without which weights do not stay.
     `eight_rows`: long sums may be formed for so many rows. `narrow`: in three axes and more, where
-    rows are short and planes far apart, tiles are one vector wide, and for short sums two rows
-    high at most, one if these read nothing in common. `scale`: cycles that were measured for one of
-    this model, None where it was only fitted to compare tiles.
+    rows are short and planes far apart, tiles are one vector wide, and for short sums half a
+    register, and few rows high. `scale`: cycles that were measured for one of this model, None
+    where it was only fitted to compare tiles.
     """
 
     in_common: float = 0.7
@@ -174,11 +177,15 @@ def _fastest(
     Without `lanes` vectors are believed to read nothing in common.
     """
     core, works = _core(unit), _works(rows_of, rank, unit, past_caches)
+    narrow = core.narrow and rank > 2
+    sizes = (None, unit.bytes // 2) if unit.halved else (None,)
+    if narrow and works[1].is_short:
+        sizes = sizes[1:]
     tiles = [
         RegisterTile(rows, vectors, size)
         for rows, work in works.items()
-        for size in ((None, unit.bytes // 2) if unit.halved else (None,))
-        for vectors in ((1,) if rows == MANY_ROWS or core.narrow and rank > 2 else VECTORS)
+        for size in sizes
+        for vectors in ((1,) if narrow or rows == MANY_ROWS else VECTORS)
         if work.fits(vectors, unit)
     ]
 
@@ -200,19 +207,26 @@ def _works(rows_of: RowsOf, rank: int, unit: VectorUnit, past_caches: bool) -> d
     core, one = _core(unit), _Work.of(rows_of(1))
     if rank == 1 or past_caches:
         return {1: one}
-    long = one.vectors >= MANY_POINTS
-    few = core.narrow and rank > 2 and not long
-    most = 2 if few else MANY_ROWS if long and core.eight_rows else MANY_ROWS // 2
-    works = {rows: _Work.of(rows_of(rows)) for rows in ROWS if rows <= most}
+    if core.narrow and rank > 2 and one.is_short:
+        return _short_works(rows_of, one)
+    long = core.eight_rows and not one.is_short
+    works = {rows: _Work.of(rows_of(rows)) for rows in ROWS if rows < MANY_ROWS or long}
     if one.sums > 1:
         return {rows: work for rows, work in works.items() if rows % 2 == 0}
-    in_common = works[2].streams / (2 * one.streams)
-    near = in_common < 1 if few else in_common <= core.in_common
+    near = works[2].streams <= core.in_common * 2 * one.streams
     return {
         rows: work
         for rows, work in works.items()
         if rows == 1 or near or work.additions < rows * one.additions
     }
+
+
+def _short_works(rows_of: RowsOf, one: "_Work") -> dict[int, "_Work"]:
+    """The numbers of rows of planes that a short sum may be formed for."""
+    two, four = (_Work.of(rows_of(rows)) for rows in (2, 4))
+    if two.streams == 2 * one.streams:
+        return {1: one}
+    return {1: one, 2: two} | ({4: four} if four.vectors <= FEW_VECTORS else {})
 
 
 @dataclass(frozen=True)
@@ -262,6 +276,11 @@ class _Work:
                 for number in range(len(rows.inputs))
             ),
         )
+
+    @property
+    def is_short(self) -> bool:
+        """Of a single row: whether it is the sum of few points."""
+        return self.vectors < MANY_POINTS
 
     def arithmetic(self, core: Core) -> float:
         """Multiply-adds that take as long as these and the additions beside them."""
