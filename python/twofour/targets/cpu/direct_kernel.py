@@ -208,7 +208,8 @@ class _Loops:
         """All blocks of some rows, what these leave of the same rows, then the rows that are left.
 
         What is left has a loop over rows of its own: loops that are not entered would cost a short
-        row as much as a block.
+        row as much as a block. Large arrays have long rows, of which little is left: several at
+        once would only take registers from the blocks.
         """
         start, stop = self._extent(self.kernel.rank - 1)
         done = self._end_of_blocks(start, stop)
@@ -225,12 +226,13 @@ class _Loops:
         )
 
         left = arith.cmpi(arith.CmpIPredicate.ne, done, stop)
+        together = self.tile.rows if self._ahead is None else 1
         strided_loop(
             self.constants,
             arith.select(left, first, whole),
             whole,
-            self.tile.rows,
-            lambda row: self._rest(rows, [*bases, row], done, stop),
+            together,
+            lambda row: self._rest(self.rows_of(together), [*bases, row], done, stop),
         )
         self._in_runs(
             whole,
