@@ -3,6 +3,7 @@
 
 import gc
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -120,3 +121,20 @@ def test_buffers_are_used_again_at_once(tiles, steps):
     finally:
         gc.enable()
     assert len(set(results)) <= 2
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_runs_leave_nothing_behind(mode):
+    """One stepper on other values, for other times, and on several threads at once."""
+    kernel, rng = cases.KERNELS["tti2d_gzz_o4"], np.random.default_rng(9)
+    inputs = [rng.random((33, 47)) for _ in range(4)]
+    states = [states_of(kernel, "f64", mode, u, 5) for u in inputs]
+    stepper = stepper_of(kernel, "f64", mode, 2, resident=(10, 40))
+    runs = list(itertools.product(range(len(inputs)), (5, 2, 3)))
+    for number, steps in runs:
+        result = stepper.advance(inputs[number], steps)
+        cases.assert_same_bits(result, states[number][steps], mode)
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda run: stepper.advance(inputs[run[0]], run[1]), runs * 4))
+    for (number, steps), result in zip(runs * 4, results, strict=True):
+        cases.assert_same_bits(result, states[number][steps], mode)

@@ -12,7 +12,7 @@ import pytest
 import kernel_cases as cases
 import twofour
 from twofour.errors import TwofourError
-from twofour.runtime import parse_boundary, tile_program, tiled_stepping
+from twofour.runtime import parse_boundary, tile_runs, tiled_stepping
 from twofour.runtime.tiles import SOURCE, TARGET
 from twofour.targets.cpu import vector_unit
 
@@ -154,8 +154,8 @@ def test_threads_that_are_done_help_those_that_are_late(monkeypatch):
         for thread in early:
             thread.join()
 
-    monkeypatch.setattr(tile_program, "run_together", one_thread_is_late)
-    program.run(u, result, 1, 3)
+    monkeypatch.setattr(tile_runs, "run_together", one_thread_is_late)
+    tile_runs.run_legs([tile_runs.Leg(program, u, result, 1)], 3)
     cases.assert_same_bits(seen[0], expected)
     cases.assert_same_bits(result, expected)
 

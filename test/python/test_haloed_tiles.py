@@ -28,9 +28,18 @@ from twofour.runtime.tiles import TARGET, Layout, cut
 
 def residence_of(geometry, shape):
     """A residence whose programs are their layouts, and whose fresh arrays are NaN."""
-    residence = Residence(lambda layouts: layouts, geometry, shape, element_type("f64"))
-    residence._pool.take = lambda size: np.full(-(-size // 8), np.nan).view(np.uint8)
-    return residence
+    return Residence(
+        lambda layouts: layouts,
+        geometry,
+        shape,
+        element_type("f64"),
+        take=lambda size: np.full(-(-size // 8), np.nan).view(np.uint8),
+    )
+
+
+def arrays_of(pair):
+    first = pair.beside(None)
+    return [first, pair.beside(first)]
 
 
 def lies_in(copy, box):
@@ -64,12 +73,13 @@ def check(weights, boundary, shape, steps, extents):
     if geometry.interior.empty:
         return
     residence, before, result = residence_of(geometry, shape), u.copy(), u.copy()
-    arrays = list(residence.arrays(u))
-    sweep(u, arrays[0], residence.enter, weights, geometry, extents)
-    for _ in range(steps - 2):
-        sweep(*arrays, residence.inside, weights, geometry, extents)
-        arrays.reverse()
-    sweep(arrays[0], result, residence.leave, weights, geometry, extents)
+    with residence.lent(u) as pair:
+        arrays = arrays_of(pair)
+        sweep(u, arrays[0], residence.enter, weights, geometry, extents)
+        for _ in range(steps - 2):
+            sweep(*arrays, residence.inside, weights, geometry, extents)
+            arrays.reverse()
+        sweep(arrays[0], result, residence.leave, weights, geometry, extents)
     np.testing.assert_array_equal(u, before)
     # Data are small integers and weights dyadic: nothing rounds.
     np.testing.assert_array_equal(result, reference(u, weights, entries, steps))
@@ -96,9 +106,36 @@ def test_interior_rows_begin_on_cache_lines(itemsize):
     u = np.zeros((5, 6, 100), element_type(name).storage)
     layout = resident_layout(geometry, itemsize)
     begin = layout.offset(geometry.interior.lower) * itemsize
-    for array in residence.arrays(u):
-        assert (array.ctypes.data + begin) % CACHE_LINE == 0
-        assert all(stride % CACHE_LINE == 0 for stride in array.strides[:-1])
+    with residence.lent(u) as pair:
+        for array in arrays_of(pair):
+            assert (array.ctypes.data + begin) % CACHE_LINE == 0
+            assert all(stride % CACHE_LINE == 0 for stride in array.strides[:-1])
+
+
+def test_two_arrays_are_lent_to_one_run_at_a_time():
+    geometry = geometry_of(CASES_2D[0][0], parse_boundary("constant(2.5),fixed", 2), (6, 7))
+    residence = residence_of(geometry, (6, 7))
+
+    def lent(value):
+        return residence.lent(np.full((6, 7), value))
+
+    def values(array):
+        return set(np.unique(array[~np.isnan(array)]))
+
+    with lent(1.0) as pair, lent(3.0) as other:
+        arrays, others = arrays_of(pair), arrays_of(other)
+        assert not any(np.shares_memory(*two) for two in itertools.product(arrays, others))
+        # Rims are those of the array that they are lent for, constants the same ones.
+        assert values(arrays[0]) == values(arrays[1]) == {1.0, 2.5}
+        assert values(others[0]) == {3.0, 2.5}
+    with lent(4.0) as pair:
+        again = arrays_of(pair)
+        assert any(again[0] is one for one in (arrays[0], others[0]))
+        assert values(again[1]) == {4.0, 2.5}
+    with pytest.raises(KeyboardInterrupt), lent(5.0):
+        raise KeyboardInterrupt
+    with lent(6.0) as pair:
+        assert arrays_of(pair)[0] is not again[0]
 
 
 def test_places_in_a_layout():

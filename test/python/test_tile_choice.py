@@ -8,6 +8,7 @@ import pytest
 from twofour.runtime import parse_boundary
 from twofour.runtime.sweeps import Box
 from twofour.runtime.tile_choice import (
+    BARRIER,
     Caches,
     choose_residence,
     choose_tiles,
@@ -72,18 +73,32 @@ def test_arrays_that_stay_in_the_last_cache_take_one_step_at_a_time():
 
 def test_arrays_that_stay_in_the_last_cache_hold_their_halo():
     for threads in (1, 2):
-        assert reside((512, 512), threads=threads).least_steps <= 16
-        assert reside((64, 64, 64), threads=threads).least_steps <= 8
+        least = reside((512, 512), threads=threads).least_steps
+        assert least <= 8
+        assert reside((64, 64, 64), threads=threads).least_steps <= 4
         # Nothing is gathered beside rims: aligned rows are all that is won.
-        assert reside((512, 512), threads=threads, boundary="fixed").least_steps > 16
+        assert reside((512, 512), threads=threads, boundary="fixed").least_steps > least
         assert reside((64, 64, 64), threads=threads, boundary="fixed") is None
-        for shape in ((1 << 16,), (4096, 4096), (256, 256, 256)):
+        for shape in ((1 << 24,), (4096, 4096), (256, 256, 256)):
             assert reside(shape, threads=threads) is None
     assert reside((64, 64, 64), threads=4).extents[0] <= 16
 
 
 def test_short_runs_do_not_begin_to_hold_a_halo():
-    assert reside((32, 32, 32)).least_steps > reside((96, 96, 96)).least_steps >= 2
+    assert reside((16, 16, 16)).least_steps > reside((96, 96, 96)).least_steps >= 2
+    assert reside((32, 32)).least_steps > reside((64, 64)).least_steps
+
+
+def test_short_runs_of_small_arrays_are_one_sweep():
+    for steps in (2, 5, 10, 16):
+        assert choose((32, 32), steps=steps).steps == steps
+    # One more than a tile can have: another array is needed in any case.
+    assert choose((128, 128), steps=17).steps < 16
+    assert choose((512, 512), steps=16, boundary="fixed").steps == 1
+
+
+def test_a_single_thread_waits_for_no_others():
+    assert 1000 * choose((1000,), steps=1, terms=3).cycles < BARRIER
 
 
 def test_sums_of_many_terms_take_fewer_steps():

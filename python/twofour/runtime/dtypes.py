@@ -138,9 +138,7 @@ def storage_view(array: np.ndarray, element: ElementType) -> np.ndarray:
 
 
 def _stores(dtype: np.dtype, element: ElementType) -> bool:
-    if dtype.name == "bfloat16":
-        return element.name == "bf16"
-    return dtype == element.storage
+    return dtype == element.storage or (element.name == "bf16" and dtype.name == "bfloat16")
 
 
 def bf16_to_float32(bits: np.ndarray) -> np.ndarray:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from twofour.runtime.tile_program import Leg, TileProgram
+from twofour.runtime.tile_program import TileProgram
+from twofour.runtime.tile_runs import Leg
 
 
 class Pair:

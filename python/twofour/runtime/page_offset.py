@@ -37,7 +37,12 @@ def page_offset(strides: Sequence[int]) -> int:
     return max(range(0, PAGE, CACHE_LINE), key=distance)
 
 
-def empty_beside(array: np.ndarray, take: Callable[[int], np.ndarray]) -> np.ndarray:
+def fresh_bytes(size: int) -> np.ndarray:
+    """So many bytes of new memory."""
+    return np.empty(size, np.uint8)
+
+
+def empty_beside(array: np.ndarray, take: Callable[[int], np.ndarray] = fresh_bytes) -> np.ndarray:
     """An uninitialised array like a C-contiguous one, at the page offset from it.
 
     `take(n)` gives at least n bytes, as a row of uint8.
@@ -50,10 +55,8 @@ def empty_at(
     begin: int, shape: Sequence[int], dtype: np.dtype, take: Callable[[int], np.ndarray]
 ) -> np.ndarray:
     """An uninitialised C-contiguous array whose address is `begin` modulo pages."""
-    size = math.prod(shape) * np.dtype(dtype).itemsize
-    space = take(size + PAGE)
-    skip = (begin - space.ctypes.data) % PAGE
-    return space[skip : skip + size].view(dtype).reshape(shape)
+    space = take(math.prod(shape) * np.dtype(dtype).itemsize + PAGE)
+    return np.ndarray(shape, dtype, space, offset=(begin - space.ctypes.data) % PAGE)
 
 
 def spread_row(points: int, itemsize: int) -> int:

@@ -5,15 +5,16 @@ The first step reads the caller's array, the last one writes the result; those b
 of the two arrays to the other. Interior rows begin on cache lines there.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
 from twofour.runtime.boundary import AxisBoundary, cells, storage_constant
-from twofour.runtime.buffer_pool import BufferPool
 from twofour.runtime.cells import Kind, pieces
 from twofour.runtime.dtypes import ElementType
-from twofour.runtime.page_offset import CACHE_LINE, empty_at, page_offset, spread_row
+from twofour.runtime.itinerary import Pair
+from twofour.runtime.page_offset import CACHE_LINE, empty_at, fresh_bytes, page_offset, spread_row
 from twofour.runtime.tile_program import TileProgram
 from twofour.runtime.tiles import Geometry, Layout
 
@@ -27,7 +28,7 @@ def resident_layout(geometry: Geometry, itemsize: int) -> Layout:
 class Residence:
     """The programs of such steps, for arrays of `shape`: to `enter`, stay `inside` and `leave`.
 
-    `program` makes that from one layout to another.
+    `program` makes that from one layout to another. `take(n)` gives n bytes for an array.
     """
 
     def __init__(
@@ -36,36 +37,60 @@ class Residence:
         geometry: Geometry,
         shape: tuple[int, ...],
         element: ElementType,
+        take: Callable[[int], np.ndarray] = fresh_bytes,
     ):
         outside, inside = Layout.of_domain(shape), resident_layout(geometry, element.itemsize)
         self.enter = program((outside, inside))
         self.inside = program((inside, inside))
         self.leave = program((inside, outside))
-        self._layout, self._dtype = inside, element.storage
+        self._layout, self._dtype, self._take = inside, element.storage, take
         # Bytes from the begin of an array to its first interior row.
         self._lead = inside.offset(geometry.interior.lower) * element.itemsize
-        self._pool = BufferPool(most=2)
-        self._kept = list(_kept(geometry, inside, element))
+        self._rims = list(_rims(geometry, inside))
+        self._constants = list(_constants(geometry, inside, element))
+        self._idle: list[tuple[np.ndarray, np.ndarray]] = []
 
-    def arrays(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The two arrays, with what never changes of the halo of `u`."""
+    @contextmanager
+    def lent(self, u: np.ndarray) -> Iterator[Pair]:
+        """The two arrays for one run, with what never changes of the halo of `u`."""
+        try:
+            arrays = self._idle.pop()
+        except IndexError:
+            arrays = self._make()
+        for target, source in self._rims:
+            for array in arrays:
+                array[target] = u[source]
+        yield Pair.of(*arrays)
+        # Not after a failure, when threads may still write them.
+        if not self._idle:
+            self._idle.append(arrays)
+
+    def _make(self) -> tuple[np.ndarray, np.ndarray]:
         shape = self._layout.shape
-        first = empty_at(-self._lead % CACHE_LINE, shape, self._dtype, self._pool.take)
+        first = empty_at(-self._lead % CACHE_LINE, shape, self._dtype, self._take)
         beside = first.ctypes.data + page_offset(first.strides[:-1])
-        second = empty_at(beside, shape, self._dtype, self._pool.take)
-        for target, source, value in self._kept:
-            for array in (first, second):
-                array[target] = value if source is None else u[source]
+        second = empty_at(beside, shape, self._dtype, self._take)
+        for target, value in self._constants:
+            first[target] = second[target] = value
         return first, second
 
 
-def _kept(geometry: Geometry, layout: Layout, element: ElementType) -> Iterator[tuple]:
-    """What never changes of the halo: where it lies, and either its place in `u` or a number."""
+def _rims(geometry: Geometry, layout: Layout) -> Iterator[tuple[Sequence, Sequence]]:
+    """Where parts of the rim lie that keep their values, and where these are in `u`."""
     box = geometry.interior
     for piece in pieces(geometry.read_by(box), box, geometry.boundary):
-        target = piece.target.relative_to(layout.origin).slices
         if piece.kind is Kind.RIM:
             runs = zip(piece.source, piece.steps, piece.target.shape, strict=True)
-            yield target, tuple(cells(*run) for run in runs), None
-        elif piece.kind is Kind.CONSTANT:
-            yield target, None, storage_constant(AxisBoundary("constant", piece.value), element)
+            target = piece.target.relative_to(layout.origin).slices
+            yield target, tuple(cells(*run) for run in runs)
+
+
+def _constants(
+    geometry: Geometry, layout: Layout, element: ElementType
+) -> Iterator[tuple[Sequence, np.generic]]:
+    """Where parts of the halo lie that are constant, and their values."""
+    box = geometry.interior
+    for piece in pieces(geometry.read_by(box), box, geometry.boundary):
+        if piece.kind is Kind.CONSTANT:
+            value = storage_constant(AxisBoundary("constant", piece.value), element)
+            yield piece.target.relative_to(layout.origin).slices, value

@@ -254,7 +254,7 @@ class _State:
         self._next = self._new_buffer()
 
     def _new_buffer(self) -> np.ndarray:
-        buffer = empty_beside(self._current, lambda size: np.empty(size, np.uint8))
+        buffer = empty_beside(self._current)
         for box in self._plan.kept:
             buffer[box] = self._current[box]
         return buffer

@@ -18,8 +18,10 @@ from pathlib import Path
 from twofour.runtime.streamed_tiles import SLAB, is_streamed, window
 from twofour.runtime.tiles import Geometry
 
-# Steps of a tile that are considered.
+# Steps of a tile that are considered, beside all of a run that has no more.
 DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16)
+# More steps than any tile has, of runs of so many.
+MANY_STEPS = DEPTHS[-1] + 1
 # Bytes of a row from which on it is better stored past the caches.
 LONG_ROW = 1024
 # Shorter rows would spend their time on starting.
@@ -41,16 +43,17 @@ MULTIPLY_ADDS = 64  # bytes of multiply-adds a cycle
 NEAR, SHARED_CACHE, MEMORY = 32, 30, 5  # bytes a cycle from L2, L3 and memory
 SHOWN = 0.25  # of the work beside the longest: it overlaps, but not all of it
 COMMAND = 60  # cycles to start a sweep of a tile
+AGAIN = 50_000  # cycles to have a second array, where one sweep is not the whole run
 # Of a slab: its sweep, and copies of its halo. What moves on in windows is read and written again.
 STREAMED_COMMANDS, MOVED = 4, 0.5
 ROW = 50  # cycles that a row takes besides its points
-BARRIER = 2000  # cycles to meet the other threads
+BARRIER = 2000  # cycles to meet the other threads, where there are any
 # Cycles of an end of a row whose halo is gathered, also for each multiply-add of a point.
 RIM, RIM_WORK = 25, 4
 # In arrays that hold their halo: cycles of a cell of it that is copied in each step, and of one
 # that stays, once; to begin and end; and the part of the arithmetic that takes as long as all of
 # it where rows are not aligned. In three axes that makes no difference.
-IMAGE, KEPT, RESIDENCE, ALIGNED = 6, 32, 200_000, 0.95
+IMAGE, KEPT, RESIDENCE, ALIGNED = 6, 32, 50_000, 0.95
 
 
 @dataclass(frozen=True)
@@ -126,13 +129,19 @@ def choose_tiles(
     geometry: Geometry, itemsize: int, work: float, steps: int, threads: int, machine: Caches
 ) -> TileChoice:
     """The tiles of a run of `steps` steps that are expected to be fastest."""
+    depths = DEPTHS if steps >= MANY_STEPS else {*DEPTHS, steps}
     found = [
         choice
-        for depth in DEPTHS
+        for depth in depths
         if depth <= steps
         for choice in _of_depth(geometry, itemsize, work, depth, threads, machine)
     ]
-    return min(found, key=_order)
+
+    def cycles(choice: TileChoice) -> tuple[float, int]:
+        again = AGAIN / math.prod(geometry.interior.shape) / steps
+        return choice.cycles + (again if choice.steps < steps else 0), choice.steps
+
+    return min(found, key=cycles)
 
 
 def choose_residence(
@@ -146,7 +155,7 @@ def choose_residence(
         min(_of_depth(geometry, itemsize, work, 1, threads, machine, haloed), key=_order)
         for haloed in (False, True)
     )
-    best = choose_tiles(geometry, itemsize, work, DEPTHS[-1], threads, machine)
+    best = choose_tiles(geometry, itemsize, work, MANY_STEPS, threads, machine)
     if best.cycles <= inside.cycles:
         return None
     points = math.prod(geometry.interior.shape)
@@ -203,7 +212,9 @@ def _of_depth(
             near_rate = SHARED_CACHE
         near = (3 + moved) * itemsize / near_rate if depth > 1 else 0.0
         parts = (compute * redundancy, near * redundancy, transfer)
-        overhead = COMMAND * commands / points + BARRIER * threads / depth / points
+        overhead = COMMAND * commands / points
+        if threads > 1:
+            overhead += BARRIER * threads / depth / points
         overhead += ROW * redundancy * counts[-1] / interior[-1]
         overhead += _row_ends(geometry, work, haloed) / interior[-1] / depth
         longest = max(parts)

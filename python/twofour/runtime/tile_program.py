@@ -10,14 +10,12 @@ from functools import partial
 import numpy as np
 
 from twofour.runtime.boundary import AxisBoundary, storage_constant
-from twofour.runtime.buffer_pool import BufferPool
 from twofour.runtime.dtypes import ElementType
 from twofour.runtime.haloed_tiles import HaloedSteps
 from twofour.runtime.native import NativeKernel
-from twofour.runtime.page_offset import CACHE_LINE, PAGE, spread_row
+from twofour.runtime.page_offset import CACHE_LINE, spread_row
 from twofour.runtime.streamed_tiles import tile_steps
 from twofour.runtime.sweeps import Box, LinearKernel
-from twofour.runtime.threads import run_together
 from twofour.runtime.tiles import (
     SCRATCH,
     SOURCE,
@@ -32,12 +30,12 @@ from twofour.runtime.tiles import (
     TileSteps,
     cut,
 )
+from twofour.runtime.workspace import Workspace
 
 CONSTANTS = len((SOURCE, TARGET)) + len(SCRATCH)
 ARRAYS = CONSTANTS + 1
-# Words of a thread, the last one its number; of what threads share, beside 8 a thread.
-ARRAY_WORDS = 8
-SHARED_WORDS = 16
+# Workspaces that are kept for later runs.
+MOST_IDLE = 3
 # Cells of a row from which on it is copied as one.
 SHORT_ROW = 8
 
@@ -54,7 +52,7 @@ class TileCode:
 def tile_code(drive: int, copy: int, keep_alive: object) -> TileCode:
     """The native code at these addresses."""
     pointer, number = ctypes.c_void_p, ctypes.c_int64
-    kind = ctypes.CFUNCTYPE(None, pointer, pointer, number, number, pointer)
+    kind = ctypes.CFUNCTYPE(None, *[pointer] * 4, number, number, pointer)
     return TileCode(kind(drive), copy, keep_alive)
 
 
@@ -85,7 +83,7 @@ class TileProgram:
         self._blocks = Blocks(block, max(1, CACHE_LINE // element.itemsize))
         self._first, self._last = first or kernel.native, last or kernel.native
         self._code, self._kernel, self._element = code, kernel, element
-        self._scratch = BufferPool()
+        self._idle: list[Workspace] = []
         self._layouts = dict(zip((SOURCE, TARGET), layouts, strict=True))
         self._views: list[list[int]] = []
         self._commands: list[tuple[int, ...]] = []
@@ -237,71 +235,40 @@ class TileProgram:
         self._program = np.array(
             [len(self._tiles), *(table.ctypes.data for table in self._tables), words], np.int64
         )
-        # Scratch arrays of a thread, one behind the other.
-        self._offsets, end = {}, 0
-        for array, points in sorted(self._points.items()):
-            self._offsets[array] = end
-            end += -(-points * self._element.itemsize // CACHE_LINE) * CACHE_LINE + 5 * CACHE_LINE
-        self.scratch_bytes = end
+        self._address = self._program.ctypes.data
 
-    def run(self, source: np.ndarray, target: np.ndarray, sweeps: int, threads: int) -> None:
-        """Advance `source` into `target`, then back and forth, `sweeps` times in all (see Leg)."""
-        run_legs([Leg(self, source, target, sweeps)], threads)
+    def take_workspace(self, threads: int) -> Workspace:
+        """A workspace for so many threads that no other run has."""
+        try:
+            found = self._idle.pop()
+        except IndexError:
+            found = None
+        if found is None or found.threads < threads:
+            constants = {CONSTANTS: self._values.ctypes.data}
+            found = Workspace(self._points, constants, self._element.itemsize, threads)
+        return found
 
-    def work(
-        self, leg: "Leg", threads: int, scratches: dict["TileProgram", np.ndarray]
-    ) -> Callable[[int, int], None]:
-        """What threads do for a leg, called with the number of each and how many they are.
+    def give_back(self, workspace: Workspace) -> None:
+        """Keep a workspace for the next run."""
+        if len(self._idle) < MOST_IDLE:
+            self._idle.append(workspace)
 
-        Scratch arrays are those of `scratches`, where programs that run one after the other share
-        theirs with what is to come.
-        """
-        pitch = -(-(self.scratch_bytes + CACHE_LINE) // PAGE) * PAGE + 9 * CACHE_LINE
-        if self not in scratches:
-            scratches[self] = self._scratch.take(threads * pitch + CACHE_LINE)
-        start = -(-scratches[self].ctypes.data // CACHE_LINE) * CACHE_LINE
-        shared = np.zeros(SHARED_WORDS + 8 * threads, np.int64)
-        arrays = np.zeros((threads, ARRAY_WORDS), np.int64)
-        arrays[:, -1] = np.arange(threads)
-        arrays[:, SOURCE], arrays[:, TARGET] = leg.source.ctypes.data, leg.target.ctypes.data
-        arrays[:, CONSTANTS] = self._values.ctypes.data
-        for array, offset in self._offsets.items():
-            arrays[:, array] = start + offset + pitch * np.arange(threads)
-
-        def drive(thread: int, together: int) -> None:
-            self._code.drive(
-                self._program.ctypes.data,
-                arrays[thread].ctypes.data,
-                leg.sweeps,
-                together,
-                shared.ctypes.data,
-            )
-
-        return drive
-
-
-@dataclass(frozen=True)
-class Leg:
-    """Sweeps of a program from `source` into `target`, then back and forth, `sweeps` in all.
-
-    Both are C-contiguous arrays of the storage type; with more than one sweep both are written, and
-    are laid out alike.
-    """
-
-    program: TileProgram
-    source: np.ndarray
-    target: np.ndarray
-    sweeps: int
-
-
-def run_legs(legs: Sequence[Leg], threads: int) -> None:
-    """Run legs one after the other: threads are woken once for all of them."""
-    threads = max(1, min(threads, max(leg.program.tiles for leg in legs)))
-    scratches: dict[TileProgram, np.ndarray] = {}
-    works = [leg.program.work(leg, threads, scratches) for leg in legs]
-
-    def work(thread: int, together: int) -> None:
-        for drive in works:
-            drive(thread, together)
-
-    run_together(work, threads)
+    def drive(
+        self,
+        workspace: Workspace,
+        source: int,
+        target: int,
+        sweeps: int,
+        thread: int,
+        together: int,
+    ) -> None:
+        """The part of one of `together` threads in sweeps between arrays at these addresses."""
+        self._code.drive(
+            self._address,
+            workspace.of_thread[thread],
+            source,
+            target,
+            sweeps,
+            together,
+            workspace.of_all,
+        )

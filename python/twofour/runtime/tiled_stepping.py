@@ -3,7 +3,8 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 
 import numpy as np
@@ -20,7 +21,7 @@ from twofour.runtime.stepping import PROGRESS_INTERVAL, check_steps, updated_box
 from twofour.runtime.sweeps import Box, LinearKernel, around
 from twofour.runtime.threads import resolve_threads
 from twofour.runtime.tile_choice import (
-    DEPTHS,
+    MANY_STEPS,
     ResidentChoice,
     caches,
     choose_residence,
@@ -28,7 +29,8 @@ from twofour.runtime.tile_choice import (
     past_caches,
     worth_threads,
 )
-from twofour.runtime.tile_program import Leg, TileCode, TileProgram, run_legs
+from twofour.runtime.tile_program import TileCode, TileProgram
+from twofour.runtime.tile_runs import Leg, run_legs
 from twofour.runtime.tiles import Geometry, Layout
 
 # Calls of native code last about so long: between them progress is told and interrupts are heard.
@@ -140,23 +142,25 @@ class TilePrograms:
         self._stepper, self._layout = stepper, Layout.of_domain(shape)
         self._programs: dict[int, TileProgram] = {}
 
-    def stages(self, u: np.ndarray, steps: int, pair: Pair) -> list[Stage]:
-        """What advances `u` by so many steps, into an array of the pair."""
+    @contextmanager
+    def stages(self, u: np.ndarray, steps: int, pair: Pair) -> Iterator[list[Stage]]:
+        """What advances `u` by so many steps, into an array of the pair, for one run."""
         if self.are_resident(steps):
             residence = self._residence
-            inside = Pair.of(*residence.arrays(u))
-            stages = [
-                Stage(residence.enter, 1, inside),
-                Stage(residence.inside, steps - 2, inside),
-                Stage(residence.leave, 1, pair),
-            ]
-            return [stage for stage in stages if stage.sweeps]
+            with residence.lent(u) as inside:
+                stages = [
+                    Stage(residence.enter, 1, inside),
+                    Stage(residence.inside, steps - 2, inside),
+                    Stage(residence.leave, 1, pair),
+                ]
+                yield [stage for stage in stages if stage.sweeps]
+            return
         stages = []
         while steps:
             program = self.program(steps)
             stages.append(Stage(program, steps // program.steps, pair))
             steps %= program.steps
-        return stages
+        yield stages
 
     def run(self, legs: Sequence[Leg]) -> None:
         """Run legs, on as many threads as they are worth."""
@@ -175,7 +179,7 @@ class TilePrograms:
 
     def program(self, steps: int) -> TileProgram:
         """Tiles of some of so many steps, in arrays that hold no halo."""
-        steps = min(steps, DEPTHS[-1])
+        steps = min(steps, MANY_STEPS)
         if steps not in self._programs:
             self._programs[steps] = self._make(steps)
         return self._programs[steps]
@@ -219,7 +223,15 @@ class _Plan:
     def run(self, u: np.ndarray, steps: int, progress: Callable | None) -> np.ndarray:
         """`u` after `steps` steps."""
         pair = Pair(lambda: self._beside(u), self._beside)
-        itinerary = Itinerary(self.programs.stages(u, steps, pair), u)
+        with self.programs.stages(u, steps, pair) as stages:
+            itinerary = Itinerary(stages, u)
+            self._follow(itinerary, steps, progress)
+        if self._refresh is not None:
+            self._refresh(itinerary.current)
+        return itinerary.current
+
+    def _follow(self, itinerary: Itinerary, steps: int, progress: Callable | None) -> None:
+        """Run all of an itinerary, in slices of about CALL_SECONDS."""
         together = max(1, int(CALL_SECONDS / POINT_SECONDS / self.programs.points))
         reported = time.monotonic()
         while itinerary.left:
@@ -231,9 +243,6 @@ class _Plan:
             if progress is not None and now - reported >= PROGRESS_INTERVAL:
                 progress(steps - itinerary.left, steps)
                 reported = now
-        if self._refresh is not None:
-            self._refresh(itinerary.current)
-        return itinerary.current
 
     def _beside(self, array: np.ndarray) -> np.ndarray:
         """A new array with the cells that no sweep writes.

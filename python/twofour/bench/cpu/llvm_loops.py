@@ -28,6 +28,7 @@ from twofour.bench.cpu.workload import Workload
 from twofour.mlir import ir
 from twofour.runtime import LinearKernel, NativeKernel, element_type, parse_boundary
 from twofour.runtime.tile_program import TileProgram
+from twofour.runtime.tile_runs import Leg, run_legs
 from twofour.runtime.tiles import Geometry, Layout
 from twofour.targets.cpu.jit import CompiledModule
 from twofour.targets.cpu.tile_driver import tile_driver
@@ -53,7 +54,7 @@ def llvm_sweeps(workload: Workload, arrays: Arrays, cpus: Sequence[int]) -> Swee
     )
 
     def run(sweeps: int) -> np.ndarray:
-        program.run(*arrays.both, sweeps, workload.threads)
+        run_legs([Leg(program, *arrays.both, sweeps)], workload.threads)
         return arrays.after(sweeps)
 
     used = cpus[: workload.threads]

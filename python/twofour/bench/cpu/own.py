@@ -13,7 +13,7 @@ from twofour.compiler import compile_cpu
 from twofour.options import CompileOptions
 from twofour.runtime import parse_boundary
 from twofour.runtime.itinerary import Itinerary, Pair
-from twofour.runtime.tile_program import Leg
+from twofour.runtime.tile_runs import Leg
 from twofour.runtime.tiled_stepping import TilePrograms
 from twofour.runtime.tiles import Geometry
 from twofour.targets.cpu.executable import CpuExecutable
@@ -43,8 +43,9 @@ class OwnSweeps:
         def one(array: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             """The array that `steps` steps from one of the two end in, then the other one."""
             pair = Pair.of(other, array)
-            itinerary = Itinerary(programs.stages(array, steps, pair), array)
-            programs.run(itinerary.legs(steps))
+            with programs.stages(array, steps, pair) as stages:
+                itinerary = Itinerary(stages, array)
+                programs.run(itinerary.legs(steps))
             return itinerary.current, pair.beside(itinerary.current)
 
         def run(sweeps: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from twofour.runtime.stepping import updated_box
 from twofour.runtime.streamed_tiles import is_streamed
 from twofour.runtime.sweeps import LinearKernel
 from twofour.runtime.threads import resolve_threads
-from twofour.runtime.tile_choice import DEPTHS, caches, choose_tiles
+from twofour.runtime.tile_choice import MANY_STEPS, caches, choose_tiles
 from twofour.runtime.tiles import Geometry
 from twofour.targets.cpu.direct_kernel import DirectKernel
 from twofour.targets.cpu.vector_unit import vector_unit
@@ -59,7 +59,7 @@ def _time_tile(compiled: CompiledCpu, domain: tuple[int, ...]) -> dict:
     if steps is None:
         itemsize = element_type(compiled.element).itemsize
         work = compiled.direct_kernel(single).work(vector_unit("host"))
-        choice = choose_tiles(geometry, itemsize, work, DEPTHS[-1], threads, caches())
+        choice = choose_tiles(geometry, itemsize, work, MANY_STEPS, threads, caches())
         steps, extents = choice.steps, choice.extents
     return {
         "domain": list(domain),

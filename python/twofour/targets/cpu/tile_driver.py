@@ -59,13 +59,15 @@ def _descriptor(side: str) -> str:
 # Tile: first command, command after the last, bytes to add to source and to target.
 # Command: address of the code, first view, first and last row.
 # View: array, byte offset, and a memref descriptor without its addresses.
-# Words of a thread: addresses of the arrays, and in the last one its number.
+# Words of a thread: addresses of the arrays, of which the first two, the source and the target, are
+# arguments, and in the last one its number.
 # Words shared by the threads, each on a cache line: threads at the barrier, its turn, and for each
 # thread how many tiles of its part were taken.
 _DRIVE = f"""
 llvm.func @sched_yield() -> i32
-func.func @{DRIVE}(%program: !llvm.ptr, %arrays: !llvm.ptr, %sweeps: i64, %threads: i64,
-                   %shared: !llvm.ptr) attributes {{llvm.emit_c_interface}} {{
+func.func @{DRIVE}(%program: !llvm.ptr, %arrays: !llvm.ptr, %source: i64, %target: i64,
+                   %sweeps: i64, %threads: i64, %shared: !llvm.ptr)
+    attributes {{llvm.emit_c_interface}} {{
   %zero = llvm.mlir.constant(0 : i64) : i64
   %one = llvm.mlir.constant(1 : i64) : i64
   %four = llvm.mlir.constant(4 : i64) : i64
@@ -88,14 +90,14 @@ func.func @{DRIVE}(%program: !llvm.ptr, %arrays: !llvm.ptr, %sweeps: i64, %threa
   %me = llvm.load %me_at : !llvm.ptr -> i64
   %turn = llvm.getelementptr %shared[8] : (!llvm.ptr) -> !llvm.ptr, i64
   %counters = llvm.getelementptr %shared[16] : (!llvm.ptr) -> !llvm.ptr, i64
-  %target = llvm.getelementptr %arrays[1] : (!llvm.ptr) -> !llvm.ptr, i64
   %local1 = llvm.getelementptr %local[1] : (!llvm.ptr) -> !llvm.ptr, i64
   %in_first = llvm.getelementptr %in[1] : (!llvm.ptr) -> !llvm.ptr, i64
   %out_first = llvm.getelementptr %out[1] : (!llvm.ptr) -> !llvm.ptr, i64
   %static = llvm.sub %width, %four : i64
   %bytes = llvm.mul %static, %eight : i64
   %local_bytes = llvm.mul %eight, %eight : i64
-  scf.for %sweep = %zero to %sweeps step %one : i64 {{
+  %ends:2 = scf.for %sweep = %zero to %sweeps step %one
+      iter_args(%s = %source, %d = %target) -> (i64, i64) : i64 {{
     %mine = llvm.load %turn atomic acquire {{alignment = 8 : i64}} : !llvm.ptr -> i64
     scf.for %other = %zero to %threads step %one : i64 {{
       %whose = llvm.add %me, %other : i64
@@ -125,12 +127,10 @@ func.func @{DRIVE}(%program: !llvm.ptr, %arrays: !llvm.ptr, %sweeps: i64, %threa
         %to = llvm.load %t3 : !llvm.ptr -> i64
         "llvm.intr.memcpy"(%local, %arrays, %local_bytes) <{{isVolatile = false}}>
           : (!llvm.ptr, !llvm.ptr, i64) -> ()
-        %a0 = llvm.load %local : !llvm.ptr -> i64
-        %b0 = llvm.add %a0, %from : i64
-        llvm.store %b0, %local : i64, !llvm.ptr
-        %a1 = llvm.load %local1 : !llvm.ptr -> i64
-        %b1 = llvm.add %a1, %to : i64
-        llvm.store %b1, %local1 : i64, !llvm.ptr
+        %s_tile = llvm.add %s, %from : i64
+        llvm.store %s_tile, %local : i64, !llvm.ptr
+        %d_tile = llvm.add %d, %to : i64
+        llvm.store %d_tile, %local1 : i64, !llvm.ptr
         scf.for %c = %begin to %end step %one : i64 {{
           %command_at = llvm.mul %c, %four : i64
           %command = llvm.getelementptr %commands[%command_at]
@@ -153,10 +153,6 @@ func.func @{DRIVE}(%program: !llvm.ptr, %arrays: !llvm.ptr, %sweeps: i64, %threa
         scf.yield %next : i64
       }}
     }}
-    %s = llvm.load %arrays : !llvm.ptr -> i64
-    %d = llvm.load %target : !llvm.ptr -> i64
-    llvm.store %d, %arrays : i64, !llvm.ptr
-    llvm.store %s, %target : i64, !llvm.ptr
     %before = llvm.atomicrmw add %shared, %one acq_rel : !llvm.ptr, i64
     %now = llvm.add %before, %one : i64
     %is_last = llvm.icmp "eq" %now, %threads : i64
@@ -184,6 +180,7 @@ func.func @{DRIVE}(%program: !llvm.ptr, %arrays: !llvm.ptr, %sweeps: i64, %threa
         scf.yield %longer : i64
       }}
     }}
+    scf.yield %d, %s : i64, i64
   }}
   return
 }}

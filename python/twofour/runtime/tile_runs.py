@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs of tile programs one after the other, on threads that are woken once for all of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from twofour.runtime.threads import run_together
+from twofour.runtime.tile_program import TileProgram
+
+
+@dataclass(frozen=True)
+class Leg:
+    """Sweeps of a program from `source` into `target`, then back and forth, `sweeps` in all.
+
+    Both are C-contiguous arrays of the storage type; with more than one sweep both are written, and
+    are laid out alike.
+    """
+
+    program: TileProgram
+    source: np.ndarray
+    target: np.ndarray
+    sweeps: int
+
+
+def run_legs(legs: Sequence[Leg], threads: int) -> None:
+    """Run legs one after the other on up to so many threads."""
+    threads = max(1, min(threads, max(leg.program.tiles for leg in legs)))
+    # Legs of one program share its workspace: the scratch arrays are in the caches.
+    programs = {leg.program for leg in legs}
+    workspaces = {program: program.take_workspace(threads) for program in programs}
+    runs = [
+        (leg.program, workspaces[leg.program], leg.source.ctypes.data, leg.target.ctypes.data)
+        for leg in legs
+    ]
+
+    def work(thread: int, together: int) -> None:
+        for (program, *places), leg in zip(runs, legs, strict=True):
+            program.drive(*places, leg.sweeps, thread, together)
+
+    run_together(work, threads)
+    for program, workspace in workspaces.items():
+        program.give_back(workspace)
