@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import kernel_cases as cases
-from twofour.runtime import parse_boundary, tiled_stepping
+from twofour.runtime import parse_boundary, slices
 from twofour.runtime.boundary import refresh_halo
 
 MODES = ("fixed", "zero", "constant(0.5)", "periodic", "reflect", "nearest")
@@ -81,10 +81,10 @@ def test_slices_of_a_run(monkeypatch):
     """Progress is told between slices, whichever sweeps they end with."""
     kernel, u = cases.KERNELS["heat2d_ftcs"], np.random.default_rng(6).random((40, 50))
     states = states_of(kernel, "f64", "periodic", u, 9)
-    monkeypatch.setattr(tiled_stepping, "PROGRESS_INTERVAL", 0)
+    monkeypatch.setattr(slices, "PROGRESS_INTERVAL", 0)
     for together in (1, 2, 3, 9):
-        seconds = tiled_stepping.POINT_SECONDS * u.size * (together + 0.5)
-        monkeypatch.setattr(tiled_stepping, "CALL_SECONDS", seconds)
+        seconds = slices.POINT_SECONDS * u.size * (together + 0.5)
+        monkeypatch.setattr(slices, "CALL_SECONDS", seconds)
         told = []
         stepper = stepper_of(kernel, "f64", "periodic", resident=(40, 50))
         result = stepper.advance(u, 9, lambda *now, told=told: told.append(now))

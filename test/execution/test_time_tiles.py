@@ -12,7 +12,7 @@ import pytest
 import kernel_cases as cases
 import twofour
 from twofour.errors import TwofourError
-from twofour.runtime import parse_boundary, tile_runs, tiled_stepping
+from twofour.runtime import parse_boundary, slices, tile_runs, tiled_stepping
 from twofour.runtime.tiles import SOURCE, TARGET
 from twofour.targets.cpu import vector_unit
 
@@ -169,7 +169,7 @@ def test_input_is_read_only_and_result_is_new():
 
 
 def test_progress_and_interruption(monkeypatch):
-    monkeypatch.setattr(tiled_stepping, "PROGRESS_INTERVAL", 0)
+    monkeypatch.setattr(slices, "PROGRESS_INTERVAL", 0)
     kernel = cases.KERNELS["heat1d_ftcs"]
     stepper = tiled(kernel, "f64", "periodic", 1, None)
     u = np.zeros(1 << 18)

@@ -2,7 +2,6 @@
 """Time stepping of one linear stencil on the CPU: native code runs all steps, in time tiles."""
 
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -17,7 +16,8 @@ from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.native import NativeKernel
 from twofour.runtime.page_offset import empty_beside
 from twofour.runtime.resident import Residence
-from twofour.runtime.stepping import PROGRESS_INTERVAL, check_steps, updated_box
+from twofour.runtime.slices import run_in_slices, waking_threads
+from twofour.runtime.stepping import check_steps, updated_box
 from twofour.runtime.sweeps import Box, LinearKernel, around
 from twofour.runtime.threads import resolve_threads
 from twofour.runtime.tile_choice import (
@@ -32,13 +32,6 @@ from twofour.runtime.tile_choice import (
 from twofour.runtime.tile_program import TileCode, TileProgram
 from twofour.runtime.tile_runs import Leg, run_legs
 from twofour.runtime.tiles import Geometry, Layout
-
-# Calls of native code last about so long: between them progress is told and interrupts are heard.
-CALL_SECONDS = 0.05
-# What a point and step takes at most, to begin with.
-POINT_SECONDS = 2e-9
-# Points and steps of a call that are worth waking a thread for.
-WAKING_POINTS = 1 << 17
 
 
 class TiledStepper:
@@ -167,7 +160,7 @@ class TilePrograms:
         most = max(leg.program.steps for leg in legs)
         total = sum(leg.program.steps * leg.sweeps for leg in legs)
         threads = worth_threads(self.points * most, self._stepper.threads)
-        run_legs(legs, min(threads, max(1, self.points * total // WAKING_POINTS)))
+        run_legs(legs, waking_threads(self.points * total, threads))
 
     def are_resident(self, steps: int) -> bool:
         """Whether so many steps are made in arrays of the stepper's own."""
@@ -225,24 +218,16 @@ class _Plan:
         pair = Pair(lambda: self._beside(u), self._beside)
         with self.programs.stages(u, steps, pair) as stages:
             itinerary = Itinerary(stages, u)
-            self._follow(itinerary, steps, progress)
+
+            def advance(count: int) -> int:
+                before = itinerary.left
+                self.programs.run(itinerary.legs(count))
+                return before - itinerary.left
+
+            run_in_slices(advance, steps, self.programs.points, progress)
         if self._refresh is not None:
             self._refresh(itinerary.current)
         return itinerary.current
-
-    def _follow(self, itinerary: Itinerary, steps: int, progress: Callable | None) -> None:
-        """Run all of an itinerary, in slices of about CALL_SECONDS."""
-        together = max(1, int(CALL_SECONDS / POINT_SECONDS / self.programs.points))
-        reported = time.monotonic()
-        while itinerary.left:
-            begun = time.monotonic()
-            self.programs.run(itinerary.legs(together))
-            now = time.monotonic()
-            if now - begun < CALL_SECONDS / 2:
-                together *= 2
-            if progress is not None and now - reported >= PROGRESS_INTERVAL:
-                progress(steps - itinerary.left, steps)
-                reported = now
 
     def _beside(self, array: np.ndarray) -> np.ndarray:
         """A new array with the cells that no sweep writes.
