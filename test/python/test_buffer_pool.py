@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 import twofour
-from twofour.runtime.buffer_pool import MOST_IDLE, BufferPool
+from twofour.runtime.buffer_pool import BufferPool
 
 
 def test_buffers_are_used_again():
@@ -35,11 +35,11 @@ def test_any_view_keeps_its_buffer():
 
 
 def test_other_sizes_are_let_go():
-    pool = BufferPool()
-    arrays = [pool.take(100) for _ in range(MOST_IDLE + 1)]
+    pool = BufferPool(most=2)
+    arrays = [pool.take(100) for _ in range(4)]
     del arrays
     gc.collect()
-    assert len(pool._idle) == MOST_IDLE
+    assert len(pool._idle) == 2
     pool.take(200)
     gc.collect()
     assert [buffer.size for buffer in pool._idle] == [200]

@@ -35,7 +35,7 @@ def whole(value):
 
 
 def run(steps, *arguments, workspaces=(), memory=HOST):
-    Plan(tuple(steps), workspaces, threads=1, memory=memory).prepare()(arguments)
+    Plan(tuple(steps), workspaces, memory).prepare()(arguments)
 
 
 def test_parts_of_views():

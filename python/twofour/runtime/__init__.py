@@ -32,11 +32,13 @@ from twofour.runtime.dtypes import (
     to_storage,
 )
 from twofour.runtime.fields import FieldSpec, FieldStepper
+from twofour.runtime.host_fields import HostFieldStepper, NativeFieldStepper
 from twofour.runtime.manifest import KernelSpec, field_entry, step_entry
 from twofour.runtime.native import BoundKernel, NativeFunction, NativeKernel
 from twofour.runtime.plan import Bound, Carried, Launch, Loop, Plan, View
 from twofour.runtime.programs import LoadedFieldProgram, LoadedStencil, from_bundle, load
 from twofour.runtime.progress import Progress
+from twofour.runtime.step_tables import StepCode, step_code
 from twofour.runtime.stepping import LinearStepper, check_steps
 from twofour.runtime.sweeps import LinearKernel
 from twofour.runtime.threads import parallel_run, resolve_threads
@@ -57,6 +59,7 @@ __all__ = [
     "FieldSpec",
     "FieldStepper",
     "HaloRefresh",
+    "HostFieldStepper",
     "KernelSpec",
     "Launch",
     "LinearKernel",
@@ -64,10 +67,12 @@ __all__ = [
     "LoadedFieldProgram",
     "LoadedStencil",
     "Loop",
+    "NativeFieldStepper",
     "NativeFunction",
     "NativeKernel",
     "Plan",
     "Progress",
+    "StepCode",
     "TileCode",
     "TiledStepper",
     "View",
@@ -91,6 +96,7 @@ __all__ = [
     "refresh_halo",
     "resolve_threads",
     "source_index",
+    "step_code",
     "step_entry",
     "storage_view",
     "tile_code",

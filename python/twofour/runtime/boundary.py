@@ -10,6 +10,7 @@
 `zero` and `constant(c)` fill with one value; `fixed` leaves the halo as it is.
 """
 
+import itertools
 import math
 import numbers
 import re
@@ -149,7 +150,8 @@ class HaloRefresh:
         element: ElementType,
     ):
         lower, upper = interior
-        self._operations = []
+        # The (target, source, value) of each axis, first to last; those of one in any order.
+        self.by_axis = []
         for axis, (extent, lo, up, entry) in enumerate(
             zip(shape, lower, upper, boundary, strict=True)
         ):
@@ -158,7 +160,8 @@ class HaloRefresh:
                     f"expected an interior within [0, {extent}) on axis {axis}, got [{lo}, {up})"
                 )
             if entry.mode != "fixed":
-                self._operations += _axis_operations(axis, extent, lo, up, entry, element)
+                self.by_axis.append(_axis_operations(axis, extent, lo, up, entry, element))
+        self._operations = list(itertools.chain(*self.by_axis))
         # Nothing to refill: calls return at once and callers may skip them.
         self.empty = not self._operations
 

@@ -10,14 +10,12 @@ from threading import Lock
 
 import numpy as np
 
-# Idle buffers that are kept.
-MOST_IDLE = 3
-
 
 class BufferPool:
-    """Buffers of one size, that of the last request."""
+    """Buffers of one size, that of the last request; at most `most` idle ones are kept."""
 
-    def __init__(self):
+    def __init__(self, most: int = 3):
+        self._most = most
         self._size = -1
         self._idle: list[np.ndarray] = []
         self._lock = Lock()
@@ -37,7 +35,7 @@ class BufferPool:
     def give_back(self, buffer: np.ndarray) -> None:
         """Keep a buffer for the next request of its size."""
         with self._lock:
-            if buffer.size == self._size and len(self._idle) < MOST_IDLE:
+            if buffer.size == self._size and len(self._idle) < self._most:
                 self._idle.append(buffer)
 
 

@@ -171,7 +171,19 @@ class FieldStepper:
                 f"expected outputs of the type of inputs to run {steps} steps, got a program whose "
                 "results do not become its inputs"
             )
-        run = _Run(self, self._start(inputs, loaded, scalars), self._prepare())
+        arguments = self._start(inputs, loaded, scalars)
+        if steps:
+            arguments = self._run(arguments, steps, progress)
+        if progress is not None:
+            self.memory.synchronize()
+            progress(steps, steps)
+        return self._results(arguments, inputs, loaded, steps)
+
+    def _run(
+        self, arguments: list, steps: int, progress: Callable[[int, int], None] | None
+    ) -> list:
+        """The arguments of the last one of `steps` calls, from those of the first one."""
+        run = _Run(self, arguments, self._prepare())
         done, reported = 0, time.monotonic()
         while done < steps:
             done += run.advance(steps - done)
@@ -179,10 +191,7 @@ class FieldStepper:
                 self.memory.synchronize()
                 progress(done, steps)
                 reported = time.monotonic()
-        if progress is not None:
-            self.memory.synchronize()
-            progress(steps, steps)
-        return self._results(run.arguments, inputs, loaded, steps)
+        return run.arguments
 
     def loaded(self, inputs: Sequence) -> list[FieldSpec]:
         """The loaded fields; raises TwofourError where there are not as many inputs."""
@@ -214,17 +223,26 @@ class FieldStepper:
         arguments: list = [None] * len(self.rotation)
         for array, field in zip(inputs, loaded, strict=True):
             values = self.memory.array_module.ascontiguousarray(array)
-            arguments[field.position] = self.memory.array(storage_view(values, field.element))
+            values = storage_view(values, field.element)
+            arguments[field.position] = self._copied(field.position, values)
         for field in self.fields:
             if not field.loaded:
                 heir = arguments[self.rotation.index(field.position)]
                 arguments[field.position] = (
-                    self.memory.array(heir)
+                    self._copied(field.position, heir)
                     if heir is not None
-                    else self.memory.zeros(field.shape, field.element.storage)
+                    else self._zeros(field.position, field.shape, field.element.storage)
                 )
         numbers = iter(scalars)
         return [next(numbers) if argument is None else argument for argument in arguments]
+
+    def _copied(self, position: int, values):
+        """The buffer of an argument, with these values."""
+        return self.memory.array(values)
+
+    def _zeros(self, position: int, shape: Sequence[int], dtype: np.dtype):
+        """The buffer of an argument, with zeros."""
+        return self.memory.zeros(shape, dtype)
 
     def _results(self, arguments, inputs, loaded, steps: int) -> list[np.ndarray]:
         results = []

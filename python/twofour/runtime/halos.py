@@ -65,10 +65,10 @@ class _SliceCopy:
     def __init__(self, shape: Sequence[int], interior: Interior):
         lower, upper = map(tuple, interior)
         whole = Box((0,) * len(shape), tuple(shape))
-        self._boxes = [box.slices for box in around(whole, Box(lower, upper))]
+        self.boxes = [box.slices for box in around(whole, Box(lower, upper))]
 
     def bind(self, source: np.ndarray, target: np.ndarray) -> Callable[[], None]:
-        return partial(_copy, self._boxes, source, target)
+        return partial(_copy, self.boxes, source, target)
 
 
 def _copy(boxes: Sequence[tuple[slice, ...]], source: np.ndarray, target: np.ndarray) -> None:

@@ -63,7 +63,7 @@ class NativeKernel:
                     f"kernel {self.name}: expected writable outputs, got a read-only array"
                 )
         views = [*views_in, *views_out]
-        descriptors = [_descriptor(view, self.name) for view in views]
+        descriptors = [_in_memory(descriptor(view, self.name)) for view in views]
         return BoundKernel(self._function, descriptors, (self, views))
 
 
@@ -118,26 +118,34 @@ class NativeFunction:
             values.append(ctypes.addressof(descriptors[0]))
         for argument in arguments:
             if isinstance(argument, np.ndarray):
-                descriptors.append(_descriptor(argument, self.name))
+                descriptors.append(_in_memory(descriptor(argument, self.name)))
                 values.append(ctypes.addressof(descriptors[-1]))
             else:
                 values.append(argument)
         self._function(*values)
 
 
-def _descriptor(view: np.ndarray, name: str) -> ctypes.Array:
-    """Return the ranked memref descriptor of `view` as 64-bit words."""
+def descriptor(view: np.ndarray, kernel: str | None = None) -> tuple[int, ...]:
+    """The words of the ranked memref descriptor of `view`.
+
+    Raises TwofourError where `kernel`, if any, cannot take it.
+    """
     itemsize = view.itemsize
     if not view.flags.aligned or any(stride % itemsize for stride in view.strides):
-        raise TwofourError(f"kernel {name}: expected aligned elements, got strides {view.strides}")
+        raise TwofourError(
+            f"kernel {kernel}: expected aligned elements, got strides {view.strides}"
+        )
     strides = [stride // itemsize for stride in view.strides]
     if view.ndim and view.shape[-1] == 1:
         # The stride of an axis with one element is arbitrary in NumPy.
         strides[-1] = 1
-    if view.ndim and strides[-1] != 1:
+    if kernel is not None and view.ndim and strides[-1] != 1:
         raise TwofourError(
-            f"kernel {name}: expected an inner stride of 1 element, got {strides[-1]}"
+            f"kernel {kernel}: expected an inner stride of 1 element, got {strides[-1]}"
         )
     address = view.__array_interface__["data"][0]
-    words = (address, address, 0, *view.shape, *strides)
+    return (address, address, 0, *view.shape, *strides)
+
+
+def _in_memory(words: Sequence[int]) -> ctypes.Array:
     return (ctypes.c_int64 * len(words))(*words)

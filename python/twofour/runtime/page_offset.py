@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Where in a page an array begins that is written while another one of its shape is read.
+"""Where in a page an array begins that is written while others of its shape are read.
 
 A load waits for an earlier store at the same place of another page. What a sweep reads soon after
-it writes a row lies a few rows around it in the other array: the second array begins where these
-rows are farthest, modulo pages.
+it writes a row lies a few rows around it in the other arrays: each array begins where these rows
+are farthest, modulo pages.
 """
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -20,21 +19,28 @@ REACH = 3
 
 
 @cache
-def page_offset(strides: Sequence[int]) -> int:
-    """The bytes from the first array's begin, modulo pages, to the second's: whole cache lines.
+def page_offsets(strides: Sequence[int], count: int) -> tuple[int, ...]:
+    """Where `count` arrays begin, modulo pages: whole cache lines, the first one at 0.
 
-    `strides` are the bytes from row to row, from plane to plane and so on, of both arrays.
+    `strides` are the bytes from row to row, from plane to plane and so on, of all of them. Each
+    array begins where its rows are farthest from the near ones of those before it.
     """
-    steps = range(-REACH, REACH + 1)
-    near = {
-        sum(step * stride for step, stride in zip(row, strides, strict=True)) % PAGE
-        for row in itertools.product(steps, repeat=len(strides))
-    }
+    near = np.zeros(1, np.int64)
+    for stride in strides:
+        near = np.add.outer(near, np.arange(-REACH, REACH + 1) * stride).ravel() % PAGE
+    near = np.unique(near)
+    lines = np.arange(0, PAGE, CACHE_LINE)
+    offsets, distance = [0], np.full(len(lines), PAGE)
+    for _ in range(count - 1):
+        apart = (lines[:, None] - offsets[-1] - near) % PAGE
+        distance = np.minimum(distance, np.minimum(apart, PAGE - apart).min(axis=1))
+        offsets.append(int(lines[distance.argmax()]))
+    return tuple(offsets)
 
-    def distance(place: int) -> int:
-        return min(min((place - row) % PAGE, (row - place) % PAGE) for row in near)
 
-    return max(range(0, PAGE, CACHE_LINE), key=distance)
+def page_offset(strides: Sequence[int]) -> int:
+    """The bytes from one array's begin, modulo pages, to another's that is read or written too."""
+    return page_offsets(strides, 2)[1]
 
 
 def fresh_bytes(size: int) -> np.ndarray:

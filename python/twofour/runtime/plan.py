@@ -12,7 +12,6 @@ import numpy as np
 
 from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.repetition import Action, Repetition
-from twofour.runtime.threads import parallel_run
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,6 @@ class Plan:
 
     steps: tuple[Step, ...]
     workspaces: tuple[tuple[tuple[int, ...], np.dtype], ...]
-    threads: int
     memory: Memory = HOST
 
     def prepare(self) -> "PreparedPlan":
@@ -156,8 +154,7 @@ class _Binding:
         inputs = [self._array(view, places) for view in launch.inputs]
         values = [indices[n] if n in indices else self._buffers[n] for n in launch.scalars]
         bound = launch.kernel.bind(inputs, outputs, *([values] if values else []))
-        rows, points = outputs[0].shape[0], outputs[0].size
-        return partial(parallel_run, bound, rows, self._plan.threads, points)
+        return partial(bound.run, 0, outputs[0].shape[0])
 
     def _array(self, view: View, places: Places) -> np.ndarray:
         return _place(view, places).of(self._buffers)

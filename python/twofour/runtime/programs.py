@@ -157,7 +157,7 @@ def launch_plan(program: FieldsProgram, kernels: dict[str, DeviceKernel], device
         (shape, field_element_type(element).storage) for shape, element in program.workspaces
     )
     steps = tuple(_with_kernels(step, kernels) for step in program.steps)
-    return Plan(steps, workspaces, threads=1, memory=device)
+    return Plan(steps, workspaces, device)
 
 
 def _with_kernels(step: Step, kernels: dict[str, DeviceKernel]) -> Step:

@@ -17,13 +17,14 @@ from twofour.program import select_function
 from twofour.runtime import (
     AxisBoundary,
     FieldStepper,
+    HostFieldStepper,
     Launch,
     LinearKernel,
     LinearStepper,
     Loop,
+    NativeFieldStepper,
     NativeFunction,
     NativeKernel,
-    Plan,
     TiledStepper,
     check_fixed,
     element_type,
@@ -33,6 +34,7 @@ from twofour.runtime import (
 from twofour.targets.cpu.jit import CompiledModule
 from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
 from twofour.targets.cpu.register_tile import VECTORS
+from twofour.targets.cpu.step_driver import step_driver
 from twofour.targets.cpu.tile_driver import tile_driver
 from twofour.targets.cpu.vector_unit import vector_unit
 from twofour.targets.fields import field_spec
@@ -158,21 +160,25 @@ class CpuExecutable:
         if loop is not None:
             check_fixed(boundary, loop)
         fields = [field_spec(program, argument) for argument in program.fields]
-        if self._calls is not None:
-            prepare = self._plan(self._calls, resolve_threads(threads)).prepare
-        else:
-            prepare = self.function
-        return FieldStepper(fields, program.rotation, prepare, boundary)
-
-    def _plan(self, sequence: CallSequence, threads: int) -> Plan:
+        if self._calls is None:
+            return HostFieldStepper(fields, program.rotation, self.function, boundary)
         launches = tuple(
             Launch(self._kernel(call.name, call.rank, len(call.outputs)), call.inputs, call.outputs)
-            for call in sequence.steps
+            for call in self._calls.steps
         )
         workspaces = tuple(
-            (shape, field_element_type(element).storage) for shape, element in sequence.workspaces
+            (shape, field_element_type(element).storage)
+            for shape, element in self._calls.workspaces
         )
-        return Plan(launches, workspaces, threads)
+        return NativeFieldStepper(
+            fields,
+            program.rotation,
+            launches,
+            workspaces,
+            boundary,
+            step_driver,
+            resolve_threads(threads),
+        )
 
     def function(self) -> NativeFunction:
         """The compiled function itself: one call on all its arguments, on one thread."""

@@ -15,12 +15,10 @@ from functools import cache
 
 from twofour.mlir import ir
 from twofour.runtime import TileCode, tile_code
+from twofour.targets.cpu.barrier import DECLARATIONS, SPINS, meet
 from twofour.targets.cpu.jit import CompiledModule
 
 DRIVE, COPY = "drive_tiles", "copy_cells"
-
-# Rounds of waiting at the barrier before other processes are let run.
-SPINS = 4096
 
 
 @cache
@@ -55,6 +53,15 @@ def _descriptor(side: str) -> str:
 """
 
 
+# The last thread to come counts all parts as not yet begun.
+_RESET = """\
+      scf.for %part = %zero to %threads step %one : i64 {
+        %counter_at = llvm.mul %part, %eight : i64
+        %counter = llvm.getelementptr %counters[%counter_at] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+        llvm.store %zero, %counter atomic monotonic {alignment = 8 : i64} : i64, !llvm.ptr
+      }
+"""
+
 # Words of the program: number of tiles; addresses of tiles, commands and views; words of a view.
 # Tile: first command, command after the last, bytes to add to source and to target.
 # Command: address of the code, first view, first and last row.
@@ -64,9 +71,8 @@ def _descriptor(side: str) -> str:
 # Words shared by the threads, each on a cache line: threads at the barrier, its turn, and for each
 # thread how many tiles of its part were taken.
 _DRIVE = f"""
-llvm.func @sched_yield() -> i32
-func.func @{DRIVE}(%program: !llvm.ptr, %arrays: !llvm.ptr, %source: i64, %target: i64,
-                   %sweeps: i64, %threads: i64, %shared: !llvm.ptr)
+{DECLARATIONS}func.func @{DRIVE}(%program: !llvm.ptr, %arrays: !llvm.ptr, %source: i64,
+                   %target: i64, %sweeps: i64, %threads: i64, %shared: !llvm.ptr)
     attributes {{llvm.emit_c_interface}} {{
   %zero = llvm.mlir.constant(0 : i64) : i64
   %one = llvm.mlir.constant(1 : i64) : i64
@@ -153,34 +159,7 @@ func.func @{DRIVE}(%program: !llvm.ptr, %arrays: !llvm.ptr, %source: i64, %targe
         scf.yield %next : i64
       }}
     }}
-    %before = llvm.atomicrmw add %shared, %one acq_rel : !llvm.ptr, i64
-    %now = llvm.add %before, %one : i64
-    %is_last = llvm.icmp "eq" %now, %threads : i64
-    scf.if %is_last {{
-      llvm.store %zero, %shared atomic monotonic {{alignment = 8 : i64}} : i64, !llvm.ptr
-      scf.for %part = %zero to %threads step %one : i64 {{
-        %counter_at = llvm.mul %part, %eight : i64
-        %counter = llvm.getelementptr %counters[%counter_at] : (!llvm.ptr, i64) -> !llvm.ptr, i64
-        llvm.store %zero, %counter atomic monotonic {{alignment = 8 : i64}} : i64, !llvm.ptr
-      }}
-      %following = llvm.add %mine, %one : i64
-      llvm.store %following, %turn atomic release {{alignment = 8 : i64}} : i64, !llvm.ptr
-    }} else {{
-      %waited = scf.while (%w = %zero) : (i64) -> i64 {{
-        %seen = llvm.load %turn atomic acquire {{alignment = 8 : i64}} : !llvm.ptr -> i64
-        %same = llvm.icmp "eq" %seen, %mine : i64
-        scf.condition(%same) %w : i64
-      }} do {{
-      ^bb0(%w: i64):
-        %longer = llvm.add %w, %one : i64
-        %yields = llvm.icmp "sgt" %longer, %spins : i64
-        scf.if %yields {{
-          %status = llvm.call @sched_yield() : () -> i32
-        }}
-        scf.yield %longer : i64
-      }}
-    }}
-    scf.yield %d, %s : i64, i64
+{meet(_RESET)}    scf.yield %d, %s : i64, i64
   }}
   return
 }}

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Steps of programs over several fields as tables of numbers (see twofour.targets.cpu.step_driver).
+
+A step is a row of phases. Commands of one need nothing of each other: copies to the halos on one
+axis, copies of halos between fields, a sweep. Arguments change places after a step, so that as many
+steps have tables as it takes until all are back.
+"""
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from twofour.runtime.native import descriptor
+from twofour.runtime.plan import Launch
+
+# Cells of a row from which on it is copied as one.
+SHORT_ROW = 8
+
+
+@dataclass(frozen=True)
+class StepCode:
+    """Native code: the driver, what gives the address of copies of cells, and what owns them.
+
+    `copy(rank, itemsize)` is for views of that rank, of elements of so many bytes.
+    """
+
+    drive: Callable
+    copy: Callable[[int, int], int]
+    keep_alive: object
+
+
+def step_code(drive: int, copy: Callable[[int, int], int], keep_alive: object) -> StepCode:
+    """The native code at these addresses."""
+    pointer, number = ctypes.c_void_p, ctypes.c_int64
+    kind = ctypes.CFUNCTYPE(None, pointer, pointer, *[number] * 4, pointer)
+    return StepCode(kind(drive), copy, keep_alive)
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """An array of a run, C-contiguous: that of an argument at first, or a workspace."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The strides in bytes."""
+        strides = [self.dtype.itemsize]
+        for extent in self.shape[:0:-1]:
+            strides.append(strides[-1] * extent)
+        return tuple(strides[::-1])
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Cells [source] of argument `read`, or the number `value`, go to cells [target] of `written`.
+
+    Where a source has one cell on an axis, all cells of the target there get it.
+    """
+
+    written: int
+    target: tuple[slice, ...]
+    read: int | None
+    source: tuple[slice, ...] = ()
+    value: np.generic | None = None
+
+
+class StepTables:
+    """The phases of all steps until arguments are back in their places.
+
+    `buffers` are those of the arguments (None for numbers), then the workspaces. `phases` hold
+    copies and launches of one step; numbers of arguments in them are those of places, which
+    `rotation` fills anew after each step. `points` counts those of all sweeps of a step.
+    """
+
+    def __init__(
+        self,
+        code: StepCode,
+        buffers: Sequence[Buffer | None],
+        rotation: Sequence[int],
+        phases: Sequence[Sequence[Copy | Launch]],
+    ):
+        self._code = code
+        self._models = [buffer and _model(buffer) for buffer in buffers]
+        self._numbers: list[np.ndarray] = []
+        self._views: list[tuple[int, list[int]]] = []
+        commands: list[tuple[int, ...]] = []
+        phases = [phase for phase in phases if phase]
+        first_phases, first_commands = [0], [0]
+        self._places = [tuple(range(len(buffers)))]
+        while True:
+            for phase in phases:
+                commands += [self._command(action, self._places[-1]) for action in phase]
+                first_commands.append(len(commands))
+            first_phases.append(len(first_commands) - 1)
+            following = self._rotated(rotation)
+            if following == self._places[0]:
+                break
+            self._places.append(following)
+        self._tables = [
+            np.array(table, np.int64) for table in (first_phases, first_commands, commands)
+        ]
+        launches = [one for phase in phases for one in phase if isinstance(one, Launch)]
+        self.points = sum(
+            self._models[one.outputs[0].buffer][one.outputs[0].slices].size for one in launches
+        )
+        width = max((len(words) for _, words in self._views), default=0)
+        self._which = np.array([number for number, _ in self._views], np.int64)
+        self._words = np.zeros((len(self._views), width), np.int64)
+        for row, (_, words) in zip(self._words, self._views, strict=True):
+            row[: len(words)] = words
+        self._program = np.array(
+            [len(self._places), *(table.ctypes.data for table in self._tables), width], np.int64
+        )
+
+    def _rotated(self, rotation: Sequence[int]) -> tuple[int, ...]:
+        last = self._places[-1]
+        return tuple(last[source] for source in rotation) + last[len(rotation) :]
+
+    def places(self, calls: int) -> tuple[int, ...]:
+        """The buffers that the arguments have in the last one of so many calls."""
+        return self._places[max(0, calls - 1) % len(self._places)]
+
+    def bind(self, arrays: Sequence[np.ndarray | None]) -> "BoundTables":
+        """The tables on buffers of one run."""
+        return BoundTables(self, arrays)
+
+    def _command(self, action: Copy | Launch, places: Sequence[int]) -> tuple[int, ...]:
+        """Words of a command; its views are appended."""
+        first = len(self._views)
+        if isinstance(action, Copy):
+            code, shape = self._copied(action, places)
+        else:
+            code, shape = action.kernel.address, None
+            for view in (*action.inputs, *action.outputs):
+                buffer = places[view.buffer]
+                array = self._models[buffer][view.slices]
+                self._view(buffer, array, action.kernel.name)
+                if view is action.outputs[0]:
+                    shape = array.shape
+        return code, first, len(self._views) - first, shape[0]
+
+    def _copied(self, copy: Copy, places: Sequence[int]) -> tuple[int, tuple[int, ...]]:
+        """The code of a copy, and its cells; rows of few cells are copied along another axis."""
+        buffer = places[copy.written]
+        target = self._models[buffer][copy.target]
+        if copy.read is None:
+            read, source = -1, np.asarray(copy.value, target.dtype)
+            self._numbers.append(source)
+        else:
+            read = places[copy.read]
+            source = self._models[read][copy.source]
+        axes = _axes(target.shape)
+        source = np.broadcast_to(source, target.shape).transpose(axes)
+        target = target.transpose(axes)
+        self._view(read, source)
+        self._view(buffer, target)
+        return self._code.copy(target.ndim, target.itemsize), target.shape
+
+    def _view(self, buffer: int, view: np.ndarray, kernel: str | None = None) -> None:
+        address, *words = descriptor(view, kernel)
+        if buffer >= 0:
+            address -= self._models[buffer].ctypes.data
+        self._views.append((buffer, [address, *words]))
+
+
+class BoundTables:
+    """Tables on the buffers of one run, for all its threads."""
+
+    def __init__(self, tables: StepTables, arrays: Sequence[np.ndarray | None]):
+        self._tables, self._arrays = tables, arrays
+        # The last one is that of numbers, whose addresses are known.
+        begins = [0 if array is None else array.ctypes.data for array in arrays]
+        begins = np.array([*begins, 0], np.int64)
+        self._views = tables._words.copy()
+        self._views[:, 0] += begins[tables._which]
+        self._views[:, 1] = self._views[:, 0]
+        self._shared = np.zeros(16, np.int64)
+        self._begin = tables._program.ctypes.data, self._views.ctypes.data
+        self._meeting = self._shared.ctypes.data
+
+    def run(self, first: int, steps: int, thread: int, threads: int) -> None:
+        """The part of one of `threads` threads in the calls first, first + 1, ... of a run."""
+        self._tables._code.drive(*self._begin, first, steps, thread, threads, self._meeting)
+
+
+def _model(buffer: Buffer) -> np.ndarray:
+    """An array of that shape without memory of its own: its cells must not be used."""
+    one = np.empty(1, buffer.dtype)
+    return np.lib.stride_tricks.as_strided(one, buffer.shape, buffer.strides)
+
+
+def _axes(shape: Sequence[int]) -> list[int]:
+    """An order of axes: the longest one first, but for rows worth copying as one."""
+    axes = list(range(len(shape)))
+    if len(axes) > 1 and shape[-1] < SHORT_ROW:
+        axes[-2:] = axes[:-3:-1]
+    return sorted(axes[:-1], key=lambda axis: -shape[axis]) + axes[-1:]

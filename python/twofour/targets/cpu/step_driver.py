@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Native code that runs steps of programs over several fields, on all threads.
+
+`drive_steps` takes what twofour.runtime.step_tables encodes. Each thread calls it once, and does
+its part of the rows of every command: a sweep, or a copy of cells. After each phase they meet. Like
+tile_driver it is written in LLVM's dialect, since it works on addresses.
+"""
+
+from functools import cache
+
+from twofour.mlir import ir
+from twofour.runtime import StepCode, step_code
+from twofour.targets.cpu.barrier import DECLARATIONS, SPINS, meet
+from twofour.targets.cpu.jit import CompiledModule
+from twofour.targets.cpu.tile_driver import tile_driver
+
+DRIVE = "drive_steps"
+
+
+def step_driver(most_views: int) -> StepCode:
+    """Code for commands of two to `most_views` views."""
+    drive, owner = _compiled(most_views)
+    return step_code(drive, lambda rank, itemsize: tile_driver(rank, itemsize).copy, owner)
+
+
+@cache
+def _compiled(most_views: int) -> tuple[int, object]:
+    context = ir.Context()
+    with context, ir.Location.unknown():
+        code = CompiledModule(ir.Module.parse(_drive(most_views)))
+    return code.address(DRIVE), (code, context)
+
+
+def _call(views: int) -> str:
+    """Code that calls %code with so many views and the rows [%begin, %end)."""
+    lines = [f"case {views} {{"]
+    for view in range(views):
+        lines += [
+            f"%number_{view} = llvm.mlir.constant({view} : i64) : i64",
+            f"%behind_{view} = llvm.mul %number_{view}, %width : i64",
+            f"%view_{view} = llvm.getelementptr %first_view[%behind_{view}]"
+            " : (!llvm.ptr, i64) -> !llvm.ptr, i64",
+        ]
+    operands = "".join(f"%view_{view}, " for view in range(views))
+    types = "!llvm.ptr, " * views
+    lines += [
+        f"llvm.call %code({operands}%begin, %end) : !llvm.ptr, ({types}i64, i64) -> ()",
+        "scf.yield",
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+# Words of the program: how many steps until the arguments are back in their places; addresses of
+# the first phase of each of these steps, of the first command of each phase, and of the commands;
+# words of a view. The first two lists hold one number more.
+# Command: address of the code, first view, number of views, rows.
+# View: a memref descriptor.
+# Words shared by the threads, each on a cache line: threads at the barrier, and its turn.
+def _drive(most_views: int) -> str:
+    calls = "\n".join(_call(views) for views in range(2, most_views + 1))
+    word = ": (!llvm.ptr) -> !llvm.ptr, i64"
+    at = ": (!llvm.ptr, i64) -> !llvm.ptr, i64"
+    return f"""
+{DECLARATIONS}func.func @{DRIVE}(%program: !llvm.ptr, %all_views: !llvm.ptr, %first: i64,
+                   %steps: i64, %thread: i64, %threads: i64, %shared: !llvm.ptr)
+    attributes {{llvm.emit_c_interface}} {{
+  %zero = llvm.mlir.constant(0 : i64) : i64
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %four = llvm.mlir.constant(4 : i64) : i64
+  %spins = llvm.mlir.constant({SPINS} : i64) : i64
+  %turn = llvm.getelementptr %shared[8] {word}
+  %period = llvm.load %program : !llvm.ptr -> i64
+  %p1 = llvm.getelementptr %program[1] {word}
+  %phases = llvm.load %p1 : !llvm.ptr -> !llvm.ptr
+  %p2 = llvm.getelementptr %program[2] {word}
+  %ends = llvm.load %p2 : !llvm.ptr -> !llvm.ptr
+  %p3 = llvm.getelementptr %program[3] {word}
+  %commands = llvm.load %p3 : !llvm.ptr -> !llvm.ptr
+  %p4 = llvm.getelementptr %program[4] {word}
+  %width = llvm.load %p4 : !llvm.ptr -> i64
+  %next_thread = llvm.add %thread, %one : i64
+  scf.for %step = %zero to %steps step %one : i64 {{
+    %number = llvm.add %first, %step : i64
+    %state = llvm.urem %number, %period : i64
+    %phases_at = llvm.getelementptr %phases[%state] {at}
+    %first_phase = llvm.load %phases_at : !llvm.ptr -> i64
+    %phases_end = llvm.getelementptr %phases_at[1] {word}
+    %last_phase = llvm.load %phases_end : !llvm.ptr -> i64
+    scf.for %phase = %first_phase to %last_phase step %one : i64 {{
+    %mine = llvm.load %turn atomic acquire {{alignment = 8 : i64}} : !llvm.ptr -> i64
+    %commands_at = llvm.getelementptr %ends[%phase] {at}
+    %first_command = llvm.load %commands_at : !llvm.ptr -> i64
+    %commands_end = llvm.getelementptr %commands_at[1] {word}
+    %last_command = llvm.load %commands_end : !llvm.ptr -> i64
+    scf.for %c = %first_command to %last_command step %one : i64 {{
+      %c_at = llvm.mul %c, %four : i64
+      %command = llvm.getelementptr %commands[%c_at] {at}
+      %code = llvm.load %command : !llvm.ptr -> !llvm.ptr
+      %c1 = llvm.getelementptr %command[1] {word}
+      %view = llvm.load %c1 : !llvm.ptr -> i64
+      %c2 = llvm.getelementptr %command[2] {word}
+      %views = llvm.load %c2 : !llvm.ptr -> i64
+      %c3 = llvm.getelementptr %command[3] {word}
+      %rows = llvm.load %c3 : !llvm.ptr -> i64
+      %before_part = llvm.mul %rows, %thread : i64
+      %begin = llvm.udiv %before_part, %threads : i64
+      %after_part = llvm.mul %rows, %next_thread : i64
+      %end = llvm.udiv %after_part, %threads : i64
+      %some = llvm.icmp "slt" %begin, %end : i64
+      scf.if %some {{
+        %view_at = llvm.mul %view, %width : i64
+        %first_view = llvm.getelementptr %all_views[%view_at] {at}
+        %arity = arith.index_cast %views : i64 to index
+        scf.index_switch %arity
+{calls}
+        default {{
+        }}
+      }}
+    }}
+{meet()}    }}
+  }}
+  return
+}}
+"""

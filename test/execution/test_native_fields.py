@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Programs over several fields whose steps run in native code: the bits of calls one by one."""
+
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from test_file_programs import COUPLED
+from twofour.compiler import compile_cpu
+from twofour.options import CompileOptions
+from twofour.runtime import (
+    FieldStepper,
+    HostFieldStepper,
+    NativeFieldStepper,
+    Plan,
+    parse_boundary,
+    slices,
+    tile_choice,
+)
+from twofour.runtime.page_offset import PAGE
+from twofour.targets.cpu.executable import CpuExecutable
+
+MODES = ("fixed", "zero", "constant(0.5)", "periodic", "reflect", "nearest")
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+PROGRAMS = Path(__file__).with_name("programs")
+
+# Three time levels of which two are only read: those of one axis have neighbours far away.
+LEVELS_1D = """
+!field = !stencil.field<[-3,40]xf32>
+!temp = !stencil.temp<?xf32>
+func.func @levels(%old : !field, %now : !field, %next : !field)
+    attributes {stencil.rotation = array<i64: 1, 2, 0>} {
+  %ot = stencil.load %old : !field -> !temp
+  %nt = stencil.load %now : !field -> !temp
+  %r = stencil.apply(%o = %ot : !temp, %u = %nt : !temp) -> (!temp) {
+    %half = arith.constant 0.5 : f32
+    %w = stencil.access %u[-3] : !temp
+    %e = stencil.access %u[2] : !temp
+    %c = stencil.access %o[1] : !temp
+    %we = arith.addf %w, %e : f32
+    %0 = arith.mulf %we, %half : f32
+    %1 = arith.mulf %c, %half : f32
+    %2 = arith.subf %0, %1 : f32
+    stencil.return %2 : f32
+  }
+  stencil.store %r to %next(<[0], [37]>) : !temp to !field
+  return
+}
+"""
+# Two fields of three axes, one of which is read as it is.
+DRAG_3D = """
+!field = !stencil.field<[-1,8]x[-1,11]x[-2,19]xf64>
+!temp = !stencil.temp<?x?x?xf64>
+func.func @drag(%u : !field, %k : !field, %v : !field) {
+  %ut = stencil.load %u : !field -> !temp
+  %kt = stencil.load %k : !field -> !temp
+  %r = stencil.apply(%a = %ut : !temp, %b = %kt : !temp) -> (!temp) {
+    %t = stencil.access %a[-1, 0, 0] : !temp
+    %s = stencil.access %a[0, 1, 0] : !temp
+    %e = stencil.access %a[0, 0, 2] : !temp
+    %w = stencil.access %a[0, 0, -2] : !temp
+    %d = stencil.access %b[0, -1, 1] : !temp
+    %0 = arith.addf %t, %s : f64
+    %1 = arith.subf %e, %w : f64
+    %2 = arith.mulf %1, %d : f64
+    %3 = arith.subf %0, %2 : f64
+    %half = arith.constant 0.5 : f64
+    %4 = arith.mulf %3, %half : f64
+    stencil.return %4 : f64
+  }
+  stencil.store %r to %v(<[0, 0, 0], [7, 10, 17]>) : !temp to !field
+  return
+}
+"""
+# It copies, which is no sweep.
+SAME = """
+!field = !stencil.field<[-1,9]x[-1,9]xf64>
+func.func @same(%u : !field, %v : !field) {
+  %t = stencil.load %u : !field -> !stencil.temp<?x?xf64>
+  stencil.store %t to %v(<[0, 0], [8, 8]>) : !stencil.temp<?x?xf64> to !field
+  return
+}
+"""
+TEXTS = {
+    "wave2d": (EXAMPLES / "wave2d.mlir").read_text(),
+    "gray_scott": (EXAMPLES / "gray_scott.mlir").read_text(),
+    "coupled": COUPLED,
+    "levels": LEVELS_1D,
+    "drag": DRAG_3D,
+}
+
+
+def executable_of(text, folder):
+    path = folder / "program.mlir"
+    path.write_text(text)
+    return CpuExecutable(compile_cpu(str(path), CompileOptions()))
+
+
+def one_by_one(stepper, boundary):
+    """The stepper that calls the same kernels from Python."""
+    plan = Plan(tuple(stepper._launches), tuple(stepper._workspaces))
+    return FieldStepper(stepper.fields, stepper.rotation, plan.prepare, boundary)
+
+
+def inputs_of(stepper, seed=1):
+    rng = np.random.default_rng(seed)
+    return [
+        rng.uniform(-1, 1, field.shape).astype(field.element.storage)
+        for field in stepper.fields
+        if field.loaded
+    ]
+
+
+def assert_same_bits(results, expected):
+    assert len(results) == len(expected)
+    for one, other in zip(results, expected, strict=True):
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        assert one.tobytes() == other.tobytes()
+
+
+@pytest.fixture
+def small_work_is_shared(monkeypatch):
+    monkeypatch.setattr(slices, "WAKING_POINTS", 1)
+    monkeypatch.setattr(tile_choice, "WAITING_POINTS", 1)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_bits_of_calls_one_by_one(name, tmp_path, small_work_is_shared):
+    executable = executable_of(TEXTS[name], tmp_path)
+    rank = executable.compiled.program.fields[0].box.rank
+    for modes in itertools.islice(itertools.product(MODES, repeat=rank), 0, None, 5 ** (rank - 1)):
+        boundary = parse_boundary(",".join(modes), rank)
+        first = executable.field_stepper(boundary, 1)
+        assert isinstance(first, NativeFieldStepper)
+        inputs = inputs_of(first)
+        expected = {
+            steps: one_by_one(first, boundary).advance(inputs, steps) for steps in (1, 2, 3, 7)
+        }
+        for threads in (1, 3):
+            stepper = executable.field_stepper(boundary, threads)
+            for steps, states in expected.items():
+                assert_same_bits(stepper.advance(inputs, steps), states)
+
+
+def test_threads_share_out_all_rows(tmp_path, small_work_is_shared, monkeypatch):
+    """Also of a copy along an axis of one cell, and of fewer rows than there are threads."""
+    stepper = executable_of(TEXTS["drag"], tmp_path).field_stepper(
+        parse_boundary("periodic", 3), 16
+    )
+    inputs = inputs_of(stepper)
+    expected = one_by_one(stepper, parse_boundary("periodic", 3)).advance(inputs, 4)
+    assert_same_bits(stepper.advance(inputs, 4), expected)
+
+
+@pytest.mark.parametrize("name", ["wave2d", "coupled"])
+def test_slices_of_a_run_and_progress(name, tmp_path, monkeypatch):
+    boundary = parse_boundary("periodic", 2)
+    stepper = executable_of(TEXTS[name], tmp_path).field_stepper(boundary)
+    inputs, told = inputs_of(stepper), []
+    expected = one_by_one(stepper, boundary).advance(inputs, 11)
+    points = stepper._tables.points
+    monkeypatch.setattr(slices, "CALL_SECONDS", slices.POINT_SECONDS * points * 2.5)
+    monkeypatch.setattr(slices, "PROGRESS_INTERVAL", 0)
+    results = stepper.advance(inputs, 11, progress=lambda *now: told.append(now))
+    assert_same_bits(results, expected)
+    assert told[0] == (2, 11) and told[-1] == (11, 11)
+
+
+def test_runs_leave_nothing_behind(tmp_path):
+    """One stepper on other values, for other times, and in several threads at once."""
+    boundary = parse_boundary("reflect,fixed", 2)
+    stepper = executable_of(TEXTS["wave2d"], tmp_path).field_stepper(boundary, 2)
+    runs = list(itertools.product((1, 2, 3), (0, 1, 5, 4)))
+    inputs = {seed: inputs_of(stepper, seed) for seed in (1, 2, 3)}
+    expected = {run: one_by_one(stepper, boundary).advance(inputs[run[0]], run[1]) for run in runs}
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda run: stepper.advance(inputs[run[0]], run[1]), runs * 4))
+    kept = [[array.copy() for array in result] for result in results]
+    for run, result in zip(runs * 4, results, strict=True):
+        assert_same_bits(result, expected[run])
+    stepper.advance(inputs[1], 3)
+    for result, copy in zip(results, kept, strict=True):
+        assert_same_bits(result, copy)
+
+
+def test_buffers_lie_apart_in_a_page(tmp_path, monkeypatch):
+    """A load of one field must not wait for a store to another at the same place of a page."""
+    begins = []
+    stepper = executable_of(TEXTS["wave2d"], tmp_path).field_stepper(parse_boundary("fixed", 2), 1)
+    bind = type(stepper._tables).bind
+
+    def seen(self, arrays):
+        begins.append([array.ctypes.data % PAGE for array in arrays])
+        return bind(self, arrays)
+
+    monkeypatch.setattr(type(stepper._tables), "bind", seen)
+    inputs = inputs_of(stepper)
+    for _ in range(2):
+        stepper.advance(inputs, 2)
+    assert begins[0] == begins[1]
+    pitch = stepper.fields[0].shape[-1] * 8
+    for one, other in itertools.combinations(begins[0], 2):
+        rows = [(one - other + row * pitch) % PAGE for row in range(-1, 2)]
+        assert all(64 <= row <= PAGE - 64 for row in rows)
+
+
+def test_buffers_are_used_again(tmp_path):
+    stepper = executable_of(TEXTS["wave2d"], tmp_path).field_stepper(parse_boundary("fixed", 2), 1)
+    inputs = inputs_of(stepper)
+    places = {array.ctypes.data for _ in range(6) for array in stepper.advance(inputs, 3)}
+    # Those of the result that is there, and of the run under way.
+    assert len(places) <= 4
+
+
+def test_programs_that_do_more_than_sweep_are_called_as_they_are(tmp_path):
+    stepper = executable_of(SAME, tmp_path).field_stepper(parse_boundary("periodic", 2), 1)
+    assert type(stepper) is HostFieldStepper
+    u = np.arange(100.0).reshape(10, 10)
+    expected = np.pad(u[1:9, 1:9], 1, mode="wrap")
+    np.testing.assert_array_equal(stepper.advance([u], 3)[0], expected)
