@@ -166,7 +166,12 @@ def load_program(source: Source, options: CompileOptions) -> tuple[ir.Module, st
 
 def front_passes(options: CompileOptions, convert: bool) -> list[ModulePass]:
     """Passes up to the linear form of every sweep; `convert` changes the element type."""
-    passes: list[ModulePass] = [InferBoundsPass(), ExtractWeightsPass()]
+    # Where sums are composed, fewer points of those before are read.
+    passes: list[ModulePass] = [
+        InferBoundsPass(),
+        ExtractWeightsPass(),
+        InferBoundsPass(shrink=True),
+    ]
     if convert:
         # After the weights were found, so that they are rounded to the type of sums only.
         passes.append(ConvertElementTypePass(to=options.storage))

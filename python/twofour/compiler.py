@@ -23,6 +23,7 @@ from twofour.dialects.nm.transforms.to_vector import ConvertNmToVectorPass
 from twofour.dialects.stencil.ops import WeightedSumOp
 from twofour.dialects.stencil.transforms.block import BlockPass
 from twofour.dialects.stencil.transforms.bufferize import BufferizePass
+from twofour.dialects.stencil.transforms.copy_to_kernels import ConvertCopyToKernelsPass
 from twofour.dialects.stencil.transforms.outer_to_vector import ConvertStencilOuterToVectorPass
 from twofour.dialects.stencil.transforms.schedule_outer import ScheduleOuterPass
 from twofour.dialects.stencil.transforms.select_cover import SelectCoverPass
@@ -98,7 +99,8 @@ def lowering_passes(module: ir.Module, is_step: bool, reassociate: bool) -> list
     direct = ConvertStencilToVectorPass(
         machine="host", reassociate=reassociate, past_caches="beside" if is_step else "instead"
     )
-    return [*passes, direct, ConvertStencilToLoopsPass(), BufferizePass()]
+    copies = [BufferizePass(copies="ops"), ConvertCopyToKernelsPass()]
+    return [*passes, direct, ConvertStencilToLoopsPass(), *copies]
 
 
 def compile_cpu(

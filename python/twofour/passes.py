@@ -44,6 +44,7 @@ _MODULES = {
     ),
     "convert-stencil-to-loops": "stencil.transforms.to_loops:ConvertStencilToLoopsPass",
     "stencil-bufferize": "stencil.transforms.bufferize:BufferizePass",
+    "convert-copy-to-kernels": "stencil.transforms.copy_to_kernels:ConvertCopyToKernelsPass",
     "convert-copy-to-gpu": "stencil.transforms.copy_to_gpu:ConvertCopyToGpuPass",
     "stencil-add-boundary-kernels": (
         "stencil.transforms.add_boundary_kernels:AddBoundaryKernelsPass"

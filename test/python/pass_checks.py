@@ -137,14 +137,18 @@ def check_points(path) -> None:
     check_general(path, target="sim:sm_90")
 
 
-def check_copies(path) -> None:
+def check_copies(path, **options) -> None:
     """A field in place: its old values are read from a copy, and the result is copied back."""
     path.write_text(GENERAL.replace("to %v", "to %u"))
     u = np.random.default_rng(0).random(34)
     expected = u.copy()
     expected[1:-1] = u[:-2] * u[2:]
-    got = twofour.compile(str(path), target="sim:sm_90")(u)
+    got = twofour.compile(str(path), **options)(u)
     np.testing.assert_allclose(got, expected, rtol=1e-13)
+
+
+def check_copies_by_blocks(path) -> None:
+    check_copies(path, target="sim:sm_90")
 
 
 def check_halos(path) -> None:

@@ -134,6 +134,10 @@ def other_direction(original):
     return launch
 
 
+def target_to_source(original):
+    return lambda name, view, source, target: original(name, view, target, source)
+
+
 def without_sign(original):
     return lambda offsets, weights: dict(sorted(zip(offsets, weights, strict=True)))
 

@@ -232,13 +232,22 @@ def test_time_loops_in_the_file(capfd, folder):
 
 def test_buffers_larger_than_memory(capfd, folder):
     """Without a check, the code that fills such a buffer would end the process."""
-    huge = f"!stencil.temp<#stencil.bounds<[0], [{10**14}]>, f64>"
+    last = 10**14
+    huge = f"!stencil.temp<#stencil.bounds<[0], [{last + 1}]>, f64>"
+    one = "!stencil.temp<#stencil.bounds<[0], [1]>, f64>"
     (folder / "x.mlir").write_text(f"""func.func @f(%out : {FIELD}) {{
   %one = arith.constant 1.0 : f64
   %r = "stencil.apply"() ({{
     "stencil.return"(%one) : (f64) -> ()
   }}) : () -> {huge}
-  "stencil.store"(%r, %out) {{bounds = #stencil.bounds<[0], [1]>}} : ({huge}, {FIELD}) -> ()
+  %b = "stencil.buffer"(%r) : ({huge}) -> {huge}
+  %s = "stencil.apply"() ({{
+    %x = "stencil.access"(%b) {{offset = array<i64: 0>}} : ({huge}) -> f64
+    %y = "stencil.access"(%b) {{offset = array<i64: {last}>}} : ({huge}) -> f64
+    %p = arith.mulf %x, %y : f64
+    "stencil.return"(%p) : (f64) -> ()
+  }}) : () -> {one}
+  "stencil.store"(%s, %out) {{bounds = #stencil.bounds<[0], [1]>}} : ({one}, {FIELD}) -> ()
   return
 }}
 """)

@@ -6,7 +6,8 @@
     "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0, 0], [64, 64]>} : ...
 
 becomes the same with `%r` on [0,64]x[0,64] and `%t` on [-1,64]x[0,64]: each temp is as large as its
-uses need, no larger. Bounds that are already known are kept.
+uses need, no larger. Bounds that are already known are kept, unless other passes have removed uses
+since and the pass is to shrink temps: what nobody reads need not be computed.
 """
 
 from collections import defaultdict
@@ -23,9 +24,13 @@ from twofour.passes import ModulePass
 
 
 class _Needs:
-    """The box that each temp must hold, and the ops that need it."""
+    """The box that each temp must hold, and the ops that need it.
 
-    def __init__(self):
+    With `shrink` known bounds become no larger than that.
+    """
+
+    def __init__(self, shrink: bool):
+        self.shrink = shrink
         self._uses: dict[ir.Value, list[tuple[object, Box]]] = defaultdict(list)
 
     def add(self, temp: ir.Value, op, box: Box) -> None:
@@ -81,7 +86,7 @@ def _infer_results(op, needs: _Needs) -> None:
         known = result.type.box
         if known is not None:
             needs.check(result, known, "the temp's bounds")
-        elif needed is not None:
+        if needed is not None and (known is None or needs.shrink):
             result.set_type(result.type.with_box(needed))
 
 
@@ -93,24 +98,26 @@ def _infer_load(op, needs: _Needs) -> None:
     if field.type.box is None:
         raise error_at(op, f"expected a field with known bounds, got {field.type}")
     needs.check(result, field.type.box, "the field's bounds")
-    if result.type.box is None:
-        result.set_type(TempType.of(needed, result.type.element_type))
-    else:
+    if result.type.box is not None:
         needs.check(result, result.type.box, "the temp's bounds")
+    if result.type.box is None or needs.shrink:
+        result.set_type(TempType.of(needed, result.type.element_type))
 
 
 @dataclass(frozen=True)
 class InferBoundsPass(ModulePass):
     """Give bounds to temps of unknown bounds, from the stores backwards.
 
-    Each temp becomes as large as its uses need; bounds that are known are kept. An access that
-    reaches outside the field it reads is an error at the access.
+    Each temp becomes as large as its uses need; bounds that are known are kept, or with `shrink`
+    become no larger than that. An access that reaches outside the field it reads is an error at the
+    access.
     """
 
     name: ClassVar[str] = "stencil-infer-bounds"
+    shrink: bool = False
 
     def run(self, module: ir.Operation) -> None:
         for function in functions(module):
-            needs = _Needs()
+            needs = _Needs(self.shrink)
             for block in function.regions[0].blocks:
                 _infer_block(block, needs)

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`convert-copy-to-kernels`: copies between buffers as sweep kernels of the CPU.
+
+    memref.copy %a, %b : memref<8x8xf32> to memref<8x8xf32, strided<[10, 1], offset: 11>>
+
+becomes `call @copy_f32_2d` on views of both, and rows 0 to 8. The runtime shares out such calls to
+threads, as it does all sweeps. The module has one such kernel for each element type and rank.
+Copies to or from memory whose rows are not neighbouring elements become loops where they are.
+"""
+
+import itertools
+from dataclasses import dataclass
+from typing import ClassVar
+
+from twofour.dialects.stencil.traversal import nested_ops
+from twofour.mlir import arith, func, ir, memref, scf
+from twofour.passes import ModulePass
+from twofour.targets.cpu.kernel_abi import kernel_function, view_type
+
+
+@dataclass(frozen=True)
+class ConvertCopyToKernelsPass(ModulePass):
+    """Lower every copy of memrefs to a call of a kernel, which the CPU may share out to threads."""
+
+    name: ClassVar[str] = "convert-copy-to-kernels"
+
+    def run(self, module: ir.Operation) -> None:
+        body = module.regions[0].blocks[0]
+        taken = {op.attributes["sym_name"].value for op in body if "sym_name" in op.attributes}
+        made: dict[ir.Type, str] = {}
+        for op in nested_ops(module, "memref.copy"):
+            with ir.InsertionPoint(op), op.location:
+                source, target = op.operands
+                if not (_has_rows(source.type) and _has_rows(target.type)):
+                    _copy(source, target, _ranges(source))
+                else:
+                    view = view_type(source.type.rank, source.type.element_type)
+                    if view not in made:
+                        made[view] = _fresh_name(view, taken)
+                        with ir.InsertionPoint(body):
+                            _build(made[view], view)
+                    _call(made[view], view, source, target)
+            op.operation.erase()
+
+
+def _has_rows(kind: ir.MemRefType) -> bool:
+    """Whether a memref has rows of neighbouring elements."""
+    if kind.rank == 0:
+        return False
+    strides, _ = kind.get_strides_and_offset()
+    return strides[-1] == 1
+
+
+def _ranges(value: ir.Value) -> list[tuple[ir.Value, ir.Value]]:
+    """Where each axis of a memref begins and ends."""
+
+    def number(value: int) -> ir.Value:
+        return arith.ConstantOp(ir.IndexType.get(), value).result
+
+    def end(axis: int) -> ir.Value:
+        if value.type.is_dynamic_dim(axis):
+            return memref.dim(value, number(axis))
+        return number(value.type.shape[axis])
+
+    return [(number(0), end(axis)) for axis in range(value.type.rank)]
+
+
+def _copy(source: ir.Value, target: ir.Value, ranges: list[tuple[ir.Value, ir.Value]]) -> None:
+    """Loops over these ranges, one an axis."""
+    one = arith.ConstantOp(ir.IndexType.get(), 1).result
+
+    def level(point: list[ir.Value]) -> None:
+        if len(point) == len(ranges):
+            memref.store(memref.load(source, point), target, point)
+            return
+        for i in scf.for_(*ranges[len(point)], one):
+            level([*point, i])
+            scf.yield_([])
+
+    level([])
+
+
+def _fresh_name(view: ir.MemRefType, taken: set[str]) -> str:
+    base = f"copy_{view.element_type}_{view.rank}d"
+    numbered = (f"{base}_{number}" for number in itertools.count())
+    name = next(name for name in itertools.chain([base], numbered) if name not in taken)
+    taken.add(name)
+    return name
+
+
+def _build(name: str, view: ir.MemRefType) -> None:
+    """Build a copy kernel at the insertion point."""
+    function = kernel_function(name, [view] * 2, 1)
+    source, target, begin, end = function.entry_block.arguments
+    with ir.InsertionPoint(function.entry_block):
+        _, *others = _ranges(target)
+        _copy(source, target, [(begin, end), *others])
+        func.ReturnOp([])
+
+
+def _call(name: str, view: ir.MemRefType, source: ir.Value, target: ir.Value) -> None:
+    views = [memref.cast(view, value) for value in (source, target)]
+    func.CallOp([], ir.FlatSymbolRefAttr.get(name), [*views, *_ranges(source)[0]])

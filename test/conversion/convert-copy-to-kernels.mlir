@@ -1,0 +1,79 @@
+// RUN: twofour-opt %s --split-input-file --convert-copy-to-kernels | filecheck %s
+
+// Views of both memrefs go to one kernel for each element type and rank, with all rows.
+
+// CHECK-LABEL: func.func @two(
+// CHECK-SAME: %[[A:[a-z0-9]+]]: memref<9x70xf32>, %[[B:[a-z0-9]+]]: memref<9x70xf32, strided<[80, 1], offset: 81>>
+// CHECK-DAG: %[[FROM:.*]] = memref.cast %[[A]] : memref<9x70xf32> to memref<?x?xf32, strided<[?, 1], offset: ?>>
+// CHECK-DAG: %[[TO:.*]] = memref.cast %[[B]] : memref<9x70xf32, strided<[80, 1], offset: 81>> to memref<?x?xf32, strided<[?, 1], offset: ?>>
+// CHECK-DAG: %[[BEGIN:.*]] = arith.constant 0 : index
+// CHECK-DAG: %[[END:.*]] = arith.constant 9 : index
+// CHECK: call @copy_f32_2d(%[[FROM]], %[[TO]], %[[BEGIN]], %[[END]])
+// CHECK: call @copy_f32_2d(
+// CHECK: call @copy_i8_1d(
+// CHECK-NOT: memref.copy
+
+// CHECK: func.func @copy_f32_2d(%[[IN:[a-z0-9]+]]: memref<?x?xf32, strided<[?, 1], offset: ?>>, %[[OUT:[a-z0-9]+]]: memref<?x?xf32, strided<[?, 1], offset: ?>>, %[[FIRST:[a-z0-9]+]]: index, %[[LAST:[a-z0-9]+]]: index)
+// CHECK-SAME: stencil.kernel_inputs = 1 : i64
+// CHECK: %[[COLUMNS:.*]] = memref.dim %[[OUT]]
+// CHECK: scf.for %[[I:.*]] = %[[FIRST]] to %[[LAST]]
+// CHECK: scf.for %[[J:.*]] = %{{.*}} to %[[COLUMNS]]
+// CHECK-NEXT: %[[X:.*]] = memref.load %[[IN]][%[[I]], %[[J]]]
+// CHECK-NEXT: memref.store %[[X]], %[[OUT]][%[[I]], %[[J]]]
+// CHECK: func.func @copy_i8_1d(
+// CHECK-NOT: func.func
+func.func @two(%a: memref<9x70xf32>, %b: memref<9x70xf32, strided<[80, 1], offset: 81>>, %c: memref<5xi8>, %d: memref<5xi8>) {
+  memref.copy %a, %b : memref<9x70xf32> to memref<9x70xf32, strided<[80, 1], offset: 81>>
+  memref.copy %b, %a : memref<9x70xf32, strided<[80, 1], offset: 81>> to memref<9x70xf32>
+  memref.copy %c, %d : memref<5xi8> to memref<5xi8>
+  return
+}
+
+// -----
+
+// Rows whose number is not known.
+
+// CHECK-LABEL: func.func @dynamic(
+// CHECK: %[[ROWS:.*]] = memref.dim
+// CHECK: call @copy_f64_2d(%{{.*}}, %{{.*}}, %{{.*}}, %[[ROWS]])
+func.func @dynamic(%a: memref<?x4xf64>, %b: memref<?x4xf64>) {
+  memref.copy %a, %b : memref<?x4xf64> to memref<?x4xf64>
+  return
+}
+
+// -----
+
+// Every other element: no row of neighbouring ones.
+
+// CHECK-LABEL: func.func @columns(
+// CHECK-SAME: %[[A:[a-z0-9]+]]: memref<4xf32>, %[[B:[a-z0-9]+]]: memref<4xf32, strided<[2]>>
+// CHECK: scf.for %[[I:[a-z0-9]+]] =
+// CHECK-NEXT: %[[X:.*]] = memref.load %[[A]][%[[I]]]
+// CHECK-NEXT: memref.store %[[X]], %[[B]][%[[I]]]
+// CHECK-NOT: func.func
+func.func @columns(%a: memref<4xf32>, %b: memref<4xf32, strided<[2]>>) {
+  memref.copy %a, %b : memref<4xf32> to memref<4xf32, strided<[2]>>
+  return
+}
+
+// -----
+
+// CHECK-LABEL: func.func @one(
+// CHECK: %[[X:.*]] = memref.load %{{.*}}[]
+// CHECK-NEXT: memref.store %[[X]], %{{.*}}[]
+func.func @one(%a: memref<f32>, %b: memref<f32>) {
+  memref.copy %a, %b : memref<f32> to memref<f32>
+  return
+}
+
+// -----
+
+// The program has a function of the kernel's name.
+
+// CHECK-LABEL: func.func @copy_f32_1d(
+// CHECK: call @copy_f32_1d_0(
+// CHECK: func.func @copy_f32_1d_0(
+func.func @copy_f32_1d(%a: memref<4xf32>, %b: memref<4xf32>) {
+  memref.copy %a, %b : memref<4xf32> to memref<4xf32>
+  return
+}
