@@ -1,6 +1,6 @@
 // RUN: twofour-opt %s --split-input-file --convert-copy-to-kernels | filecheck %s
 
-// Views of both memrefs go to one kernel for each element type and rank, with all rows.
+// Views of both memrefs go to one kernel of the function for each element type and rank, with all rows.
 
 // CHECK-LABEL: func.func @two(
 // CHECK-SAME: %[[A:[a-z0-9]+]]: memref<9x70xf32>, %[[B:[a-z0-9]+]]: memref<9x70xf32, strided<[80, 1], offset: 81>>
@@ -8,19 +8,19 @@
 // CHECK-DAG: %[[TO:.*]] = memref.cast %[[B]] : memref<9x70xf32, strided<[80, 1], offset: 81>> to memref<?x?xf32, strided<[?, 1], offset: ?>>
 // CHECK-DAG: %[[BEGIN:.*]] = arith.constant 0 : index
 // CHECK-DAG: %[[END:.*]] = arith.constant 9 : index
-// CHECK: call @copy_f32_2d(%[[FROM]], %[[TO]], %[[BEGIN]], %[[END]])
-// CHECK: call @copy_f32_2d(
-// CHECK: call @copy_i8_1d(
+// CHECK: call @two_kernel0(%[[FROM]], %[[TO]], %[[BEGIN]], %[[END]])
+// CHECK: call @two_kernel0(
+// CHECK: call @two_kernel1(
 // CHECK-NOT: memref.copy
 
-// CHECK: func.func @copy_f32_2d(%[[IN:[a-z0-9]+]]: memref<?x?xf32, strided<[?, 1], offset: ?>>, %[[OUT:[a-z0-9]+]]: memref<?x?xf32, strided<[?, 1], offset: ?>>, %[[FIRST:[a-z0-9]+]]: index, %[[LAST:[a-z0-9]+]]: index)
+// CHECK: func.func @two_kernel0(%[[IN:[a-z0-9]+]]: memref<?x?xf32, strided<[?, 1], offset: ?>>, %[[OUT:[a-z0-9]+]]: memref<?x?xf32, strided<[?, 1], offset: ?>>, %[[FIRST:[a-z0-9]+]]: index, %[[LAST:[a-z0-9]+]]: index)
 // CHECK-SAME: stencil.kernel_inputs = 1 : i64
 // CHECK: %[[COLUMNS:.*]] = memref.dim %[[OUT]]
 // CHECK: scf.for %[[I:.*]] = %[[FIRST]] to %[[LAST]]
 // CHECK: scf.for %[[J:.*]] = %{{.*}} to %[[COLUMNS]]
 // CHECK-NEXT: %[[X:.*]] = memref.load %[[IN]][%[[I]], %[[J]]]
 // CHECK-NEXT: memref.store %[[X]], %[[OUT]][%[[I]], %[[J]]]
-// CHECK: func.func @copy_i8_1d(
+// CHECK: func.func @two_kernel1(
 // CHECK-NOT: func.func
 func.func @two(%a: memref<9x70xf32>, %b: memref<9x70xf32, strided<[80, 1], offset: 81>>, %c: memref<5xi8>, %d: memref<5xi8>) {
   memref.copy %a, %b : memref<9x70xf32> to memref<9x70xf32, strided<[80, 1], offset: 81>>
@@ -35,7 +35,7 @@ func.func @two(%a: memref<9x70xf32>, %b: memref<9x70xf32, strided<[80, 1], offse
 
 // CHECK-LABEL: func.func @dynamic(
 // CHECK: %[[ROWS:.*]] = memref.dim
-// CHECK: call @copy_f64_2d(%{{.*}}, %{{.*}}, %{{.*}}, %[[ROWS]])
+// CHECK: call @dynamic_kernel0(%{{.*}}, %{{.*}}, %{{.*}}, %[[ROWS]])
 func.func @dynamic(%a: memref<?x4xf64>, %b: memref<?x4xf64>) {
   memref.copy %a, %b : memref<?x4xf64> to memref<?x4xf64>
   return
@@ -68,12 +68,20 @@ func.func @one(%a: memref<f32>, %b: memref<f32>) {
 
 // -----
 
-// The program has a function of the kernel's name.
+// Functions have kernels of their own, of names that no other function has.
 
-// CHECK-LABEL: func.func @copy_f32_1d(
-// CHECK: call @copy_f32_1d_0(
-// CHECK: func.func @copy_f32_1d_0(
-func.func @copy_f32_1d(%a: memref<4xf32>, %b: memref<4xf32>) {
+// CHECK-LABEL: func.func @f(
+// CHECK: call @f_kernel1(
+// CHECK-LABEL: func.func @f_kernel0(
+// CHECK: call @f_kernel0_kernel0(
+// CHECK: func.func @f_kernel1(
+// CHECK: func.func @f_kernel0_kernel0(
+func.func @f(%a: memref<4xf32>, %b: memref<4xf32>) {
+  memref.copy %a, %b : memref<4xf32> to memref<4xf32>
+  return
+}
+
+func.func @f_kernel0(%a: memref<4xf32>, %b: memref<4xf32>) {
   memref.copy %a, %b : memref<4xf32> to memref<4xf32>
   return
 }

@@ -3,15 +3,16 @@
 
     memref.copy %a, %b : memref<8x8xf32> to memref<8x8xf32, strided<[10, 1], offset: 11>>
 
-becomes `call @copy_f32_2d` on views of both, and rows 0 to 8. The runtime shares out such calls to
-threads, as it does all sweeps. The module has one such kernel for each element type and rank.
-Copies to or from memory whose rows are not neighbouring elements become loops where they are.
+in a function `f` becomes `call @f_kernel0` on views of both, and rows 0 to 8. The runtime shares
+such calls out to threads, as it does all sweeps. A function has one such kernel for each element type
+and rank. Copies to or from memory whose rows are not neighbouring elements become loops where they
+are.
 """
 
-import itertools
 from dataclasses import dataclass
 from typing import ClassVar
 
+from twofour.dialects.stencil.sweep import enclosing_function, kernel_name, module_end
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.mlir import arith, func, ir, memref, scf
 from twofour.passes import ModulePass
@@ -25,9 +26,7 @@ class ConvertCopyToKernelsPass(ModulePass):
     name: ClassVar[str] = "convert-copy-to-kernels"
 
     def run(self, module: ir.Operation) -> None:
-        body = module.regions[0].blocks[0]
-        taken = {op.attributes["sym_name"].value for op in body if "sym_name" in op.attributes}
-        made: dict[ir.Type, str] = {}
+        made: dict[tuple[str, ir.Type], str] = {}
         for op in nested_ops(module, "memref.copy"):
             with ir.InsertionPoint(op), op.location:
                 source, target = op.operands
@@ -35,11 +34,12 @@ class ConvertCopyToKernelsPass(ModulePass):
                     _copy(source, target, _ranges(source))
                 else:
                     view = view_type(source.type.rank, source.type.element_type)
-                    if view not in made:
-                        made[view] = _fresh_name(view, taken)
-                        with ir.InsertionPoint(body):
-                            _build(made[view], view)
-                    _call(made[view], view, source, target)
+                    key = enclosing_function(op).attributes["sym_name"].value, view
+                    if key not in made:
+                        made[key] = kernel_name(op)
+                        with module_end(op):
+                            _build(made[key], view)
+                    _call(made[key], view, source, target)
             op.operation.erase()
 
 
@@ -78,14 +78,6 @@ def _copy(source: ir.Value, target: ir.Value, ranges: list[tuple[ir.Value, ir.Va
             scf.yield_([])
 
     level([])
-
-
-def _fresh_name(view: ir.MemRefType, taken: set[str]) -> str:
-    base = f"copy_{view.element_type}_{view.rank}d"
-    numbered = (f"{base}_{number}" for number in itertools.count())
-    name = next(name for name in itertools.chain([base], numbered) if name not in taken)
-    taken.add(name)
-    return name
 
 
 def _build(name: str, view: ir.MemRefType) -> None:

@@ -81,7 +81,7 @@ class CpuExecutable:
 
     @property
     def is_threaded(self) -> bool:
-        """Whether sweeps run on several threads: not inside a program's own loops and copies."""
+        """Whether sweeps run on several threads: not inside a program's own loops."""
         return self.is_linear or self._calls is not None
 
     @property
