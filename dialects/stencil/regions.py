@@ -75,7 +75,7 @@ class _Move:
         self.scalars = dict(zip(region.scalars, scalars, strict=False))
         self.outputs = region.outputs(arguments)
         self.point, self.constants = point, constants
-        self.kernel = arguments[0].owner.owner.operation
+        self.kernel = self.outputs[0].owner.owner.operation
 
     def run(self) -> None:
         # An op that holds the place where the region's ops go, in their order.

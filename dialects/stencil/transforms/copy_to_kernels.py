@@ -4,9 +4,9 @@
     memref.copy %a, %b : memref<8x8xf32> to memref<8x8xf32, strided<[10, 1], offset: 11>>
 
 in a function `f` becomes `call @f_kernel0` on views of both, and rows 0 to 8. The runtime shares
-such calls out to threads, as it does all sweeps. A function has one such kernel for each element type
-and rank. Copies to or from memory whose rows are not neighbouring elements become loops where they
-are.
+such calls out to threads, as it does all sweeps. A function has one such kernel for each element
+type and rank. Copies to or from memory whose rows are not neighbouring elements become loops where
+they are.
 """
 
 from dataclasses import dataclass

@@ -4,7 +4,8 @@
     %r = "stencil.apply"() ({ ... }) : () -> !stencil.temp<...>
 
 becomes a call of a function that is appended to the module: loops over the domain whose body is the
-region, with accesses as `memref.load` and `stencil.return` as `memref.store`.
+region, with accesses as `memref.load` and `stencil.return` as `memref.store`. Numbers that the
+region uses are passed in memory, as inputs of rank 0: kernels take views only.
 """
 
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import ClassVar
 from twofour.dialects.stencil.ops import ApplyOp
 from twofour.dialects.stencil.regions import AppliedRegion
 from twofour.dialects.stencil.sweep import (
+    enclosing_function,
     kernel_name,
     known_domain,
     module_end,
@@ -26,20 +28,37 @@ from twofour.targets.cpu.kernel_abi import EntryConstants, kernel_function
 
 def _convert(apply: ApplyOp) -> None:
     region = AppliedRegion(apply, known_domain(apply))
-    inputs, scalars = region.inputs, region.scalars
     name = kernel_name(apply)
+    first, end = len(region.inputs), len(region.inputs) + len(region.scalars)
+    types = region.argument_types()
+    types[first:end] = [ir.MemRefType.get([], kind) for kind in types[first:end]]
     with module_end(apply), apply.location:
-        count = None if scalars else len(inputs)
-        function = kernel_function(name, region.argument_types(), count)
+        function = kernel_function(name, types, end)
         with ir.InsertionPoint(function.entry_block):
-            _emit_loops(region, function.entry_block)
+            *arguments, begin, last = function.entry_block.arguments
+            arguments[first:end] = [memref.load(scalar, []) for scalar in arguments[first:end]]
+            _emit_loops(region, function.entry_block, arguments, begin, last)
             func.ReturnOp([])
-    replace_by_sweep(apply, name, inputs, scalars)
+    replace_by_sweep(apply, name, region.inputs, [_stored(s, apply) for s in region.scalars])
 
 
-def _emit_loops(region: AppliedRegion, entry: ir.Block) -> None:
+def _stored(scalar: ir.Value, apply: ApplyOp) -> ir.Value:
+    """A number in memory of the function, written before the apply."""
+    with ir.InsertionPoint.at_block_begin(enclosing_function(apply).entry_block), apply.location:
+        place = memref.AllocaOp(ir.MemRefType.get([], scalar.type), [], []).result
+    with ir.InsertionPoint(apply), apply.location:
+        memref.store(scalar, place, [])
+    return place
+
+
+def _emit_loops(
+    region: AppliedRegion,
+    entry: ir.Block,
+    arguments: list[ir.Value],
+    first: ir.Value,
+    last: ir.Value,
+) -> None:
     """Loops over the range of the outermost axis and all of the others."""
-    *arguments, first, last = entry.arguments
     output = region.outputs(arguments)[0]
     constants = EntryConstants(entry)
 

@@ -2,7 +2,7 @@
 """Time stepping of programs over several fields in the memory of the process."""
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -52,12 +52,14 @@ class HostFieldStepper(FieldStepper):
 class NativeFieldStepper(HostFieldStepper):
     """Advances fields by the launches of a program: native code runs all of them, and all steps.
 
-    `launches` are those of one call, on the arguments and on `workspaces`, (shape, dtype) each.
+    `numbers` are the types of the arguments that are numbers, by their positions. `launches` are
+    those of one call, on the arguments and on `workspaces`, (shape, dtype) each.
     """
 
     def __init__(
         self,
         fields: Sequence[FieldSpec],
+        numbers: Mapping[int, np.dtype],
         rotation: Sequence[int],
         launches: Sequence[Launch],
         workspaces: Sequence[tuple[tuple[int, ...], np.dtype]],
@@ -66,7 +68,7 @@ class NativeFieldStepper(HostFieldStepper):
         threads: int,
     ):
         super().__init__(fields, rotation, None, boundary)
-        self._launches, self._workspaces = launches, workspaces
+        self._numbers, self._launches, self._workspaces = numbers, launches, workspaces
         self._code, self._threads = code, threads
 
     def _run(
@@ -76,7 +78,10 @@ class NativeFieldStepper(HostFieldStepper):
             self._placed(len(arguments) + number, *kind)
             for number, kind in enumerate(self._workspaces)
         ]
-        arrays = [argument if isinstance(argument, np.ndarray) else None for argument in arguments]
+        arrays = [
+            np.array(argument, self._numbers[place]) if place in self._numbers else argument
+            for place, argument in enumerate(arguments)
+        ]
         tables = self._tables
         bound, points = tables.bind([*arrays, *workspaces]), tables.points
         most, done = worth_threads(points, self._threads), 0
@@ -96,10 +101,10 @@ class NativeFieldStepper(HostFieldStepper):
     @cached_property
     def _tables(self) -> StepTables:
         """Made for the first run: few programs compile their driver anew, but some do."""
-        buffers: list[Buffer | None] = [None] * len(self.rotation)
-        for field in self.fields:
-            buffers[field.position] = Buffer(field.shape, field.element.storage)
-        buffers += [Buffer(shape, np.dtype(dtype)) for shape, dtype in self._workspaces]
+        arguments = {field.position: (field.shape, field.element.storage) for field in self.fields}
+        arguments |= {place: ((), dtype) for place, dtype in self._numbers.items()}
+        kinds = [*(arguments[place] for place in range(len(arguments))), *self._workspaces]
+        buffers = [Buffer(shape, np.dtype(dtype)) for shape, dtype in kinds]
         most = max([2, *(len(one.inputs) + len(one.outputs) for one in self._launches)])
         return StepTables(self._code(most), buffers, self.rotation, list(self._phases()))
 
@@ -115,5 +120,24 @@ class NativeFieldStepper(HostFieldStepper):
             ]
         for heir, to, copy in self._inherited:
             yield [Copy(to, box, heir, box) for box in copy.boxes]
-        for launch in self._launches:
-            yield [launch]
+        yield from _together(self._launches)
+
+
+def _together(launches: Sequence[Launch]) -> Iterator[list[Launch]]:
+    """Launches in order, in runs of those that need nothing of each other."""
+    run: list[Launch] = []
+    for launch in launches:
+        if any(_depend(launch, other) for other in run):
+            yield run
+            run = []
+        run.append(launch)
+    yield run
+
+
+def _depend(one: Launch, other: Launch) -> bool:
+    """Whether two launches must not change places."""
+    written = [{view.buffer for view in launch.outputs} for launch in (one, other)]
+    touched = [
+        {view.buffer for view in (*launch.inputs, *launch.outputs)} for launch in (one, other)
+    ]
+    return bool(written[0] & touched[1] or written[1] & touched[0])

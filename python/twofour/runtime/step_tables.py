@@ -2,11 +2,14 @@
 """Steps of programs over several fields as tables of numbers (see twofour.targets.cpu.step_driver).
 
 A step is a row of phases. Commands of one need nothing of each other: copies to the halos on one
-axis, copies of halos between fields, a sweep. Arguments change places after a step, so that as many
+axis, copies of halos between fields, sweeps. Arguments change places after a step, so that as many
 steps have tables as it takes until all are back.
 """
 
 import ctypes
+import itertools
+import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -14,9 +17,13 @@ import numpy as np
 
 from twofour.runtime.native import descriptor
 from twofour.runtime.plan import Launch
+from twofour.runtime.tile_choice import caches
 
 # Cells of a row from which on it is copied as one.
 SHORT_ROW = 8
+# Part of a core's second cache for the rows of a block, which are a multiple of those that kernels
+# sum up at once.
+BLOCK_SHARE, ROWS = 0.25, 8
 
 
 @dataclass(frozen=True)
@@ -48,10 +55,8 @@ class Buffer:
     @property
     def strides(self) -> tuple[int, ...]:
         """The strides in bytes."""
-        strides = [self.dtype.itemsize]
-        for extent in self.shape[:0:-1]:
-            strides.append(strides[-1] * extent)
-        return tuple(strides[::-1])
+        cells = itertools.accumulate(self.shape[:0:-1], operator.mul, initial=self.dtype.itemsize)
+        return tuple(cells)[::-1] if self.shape else ()
 
 
 @dataclass(frozen=True)
@@ -71,38 +76,38 @@ class Copy:
 class StepTables:
     """The phases of all steps until arguments are back in their places.
 
-    `buffers` are those of the arguments (None for numbers), then the workspaces. `phases` hold
-    copies and launches of one step; numbers of arguments in them are those of places, which
+    `buffers` are those of the arguments, then the workspaces; a number has one of rank 0. `phases`
+    hold copies and launches of one step; numbers of arguments in them are those of places, which
     `rotation` fills anew after each step. `points` counts those of all sweeps of a step.
     """
 
     def __init__(
         self,
         code: StepCode,
-        buffers: Sequence[Buffer | None],
+        buffers: Sequence[Buffer],
         rotation: Sequence[int],
         phases: Sequence[Sequence[Copy | Launch]],
     ):
         self._code = code
-        self._models = [buffer and _model(buffer) for buffer in buffers]
+        self._models = [_model(buffer) for buffer in buffers]
         self._numbers: list[np.ndarray] = []
         self._views: list[tuple[int, list[int]]] = []
         commands: list[tuple[int, ...]] = []
         phases = [phase for phase in phases if phase]
-        first_phases, first_commands = [0], [0]
+        first_phases, all_phases = [0], []
         self._places = [tuple(range(len(buffers)))]
         while True:
             for phase in phases:
+                first, view = len(commands), len(self._views)
                 commands += [self._command(action, self._places[-1]) for action in phase]
-                first_commands.append(len(commands))
-            first_phases.append(len(first_commands) - 1)
+                rows = max(rows for *_, rows in commands[first:])
+                all_phases.append((first, len(commands), rows, self._block(rows, view)))
+            first_phases.append(len(all_phases))
             following = self._rotated(rotation)
             if following == self._places[0]:
                 break
             self._places.append(following)
-        self._tables = [
-            np.array(table, np.int64) for table in (first_phases, first_commands, commands)
-        ]
+        self._tables = [np.array(table, np.int64) for table in (first_phases, all_phases, commands)]
         launches = [one for phase in phases for one in phase if isinstance(one, Launch)]
         self.points = sum(
             self._models[one.outputs[0].buffer][one.outputs[0].slices].size for one in launches
@@ -124,9 +129,22 @@ class StepTables:
         """The buffers that the arguments have in the last one of so many calls."""
         return self._places[max(0, calls - 1) % len(self._places)]
 
-    def bind(self, arrays: Sequence[np.ndarray | None]) -> "BoundTables":
+    def bind(self, arrays: Sequence[np.ndarray]) -> "BoundTables":
         """The tables on buffers of one run."""
         return BoundTables(self, arrays)
+
+    def _block(self, rows: int, first_view: int) -> int:
+        """Rows that each command of a phase does before it is the next one's turn.
+
+        What the views of these rows hold fits a core's second cache.
+        """
+        bytes_of_row = sum(
+            self._models[buffer].itemsize * math.prod(words[4:][: len(words[3:]) // 2 - 1])
+            for buffer, words in self._views[first_view:]
+            if buffer >= 0
+        )
+        block = int(BLOCK_SHARE * caches().second / bytes_of_row) // ROWS * ROWS
+        return min(rows, max(block, ROWS))
 
     def _command(self, action: Copy | Launch, places: Sequence[int]) -> tuple[int, ...]:
         """Words of a command; its views are appended."""
@@ -137,7 +155,8 @@ class StepTables:
             code, shape = action.kernel.address, None
             for view in (*action.inputs, *action.outputs):
                 buffer = places[view.buffer]
-                array = self._models[buffer][view.slices]
+                # An array of rank 0 gives a number for an empty index, no view.
+                array = self._models[buffer][(*view.slices, ...)]
                 self._view(buffer, array, action.kernel.name)
                 if view is action.outputs[0]:
                     shape = array.shape
@@ -170,10 +189,10 @@ class StepTables:
 class BoundTables:
     """Tables on the buffers of one run, for all its threads."""
 
-    def __init__(self, tables: StepTables, arrays: Sequence[np.ndarray | None]):
+    def __init__(self, tables: StepTables, arrays: Sequence[np.ndarray]):
         self._tables, self._arrays = tables, arrays
         # The last one is that of numbers, whose addresses are known.
-        begins = [0 if array is None else array.ctypes.data for array in arrays]
+        begins = [array.ctypes.data for array in arrays]
         begins = np.array([*begins, 0], np.int64)
         self._views = tables._words.copy()
         self._views[:, 0] += begins[tables._which]

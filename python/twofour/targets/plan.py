@@ -78,6 +78,8 @@ class _Reader:
             else:
                 self._numbers[argument] = number
         self._arguments = dict(self._numbers)
+        # Memory of single numbers.
+        self._places: set[ir.Value] = set()
         self._first_workspace = len(arguments)
         # Values that loops bring forth are numbered after all workspaces.
         self._next = len(arguments) + len(nested_ops(function, "memref.alloc"))
@@ -97,6 +99,11 @@ class _Reader:
                 self._views[op.results[0]] = self._view(op.operands[0], op)
             elif name == "memref.subview":
                 self._subview(op)
+            elif name == "memref.alloca":
+                # A number, once it is stored there.
+                self._places.add(op.results[0])
+            elif name == "memref.store" and op.operands[1] in self._places:
+                self._number_in_memory(op)
             elif name == "func.call":
                 # The last two arguments are the range of the outermost axis.
                 steps.append(self._call(op, op.callee.value, list(op.operands)[:-2]))
@@ -110,6 +117,15 @@ class _Reader:
                 if not name.startswith("arith."):
                     raise NoPlan(op)
         return steps
+
+    def _number_in_memory(self, op) -> None:
+        """A store of an argument that is a number, which calls then read as an input."""
+        value, place = op.operands[0], op.operands[1]
+        if value not in self._arguments:
+            raise NoPlan(op, "expected an argument of the function")
+        number = self._arguments[value]
+        self._views[place] = View(number, ())
+        self._origins[number] = frozenset([number])
 
     def _view(self, value: ir.Value, op) -> View:
         if value not in self._views:

@@ -170,8 +170,14 @@ class CpuExecutable:
             (shape, field_element_type(element).storage)
             for shape, element in self._calls.workspaces
         )
+        numbers = {
+            argument.index: np.dtype(_scalar_type(argument.element))
+            for argument in program.arguments
+            if not argument.is_field
+        }
         return NativeFieldStepper(
             fields,
+            numbers,
             program.rotation,
             launches,
             workspaces,
@@ -183,15 +189,16 @@ class CpuExecutable:
     def function(self) -> NativeFunction:
         """The compiled function itself: one call on all its arguments, on one thread."""
         program = self.compiled.program
-        scalars = []
-        for argument in program.arguments:
-            kind = None if argument.is_field else _SCALAR_TYPES.get(argument.element)
-            if kind is None and not argument.is_field:
-                supported = ", ".join(_SCALAR_TYPES)
-                raise TwofourError(f"expected scalars of {supported}, got {argument.element}")
-            scalars.append(kind)
+        scalars = [None if a.is_field else _scalar_type(a.element) for a in program.arguments]
         address = self._code.address(program.name)
         return NativeFunction(program.name, address, scalars, program.results, self._code)
+
+
+def _scalar_type(element: str) -> type:
+    """The type of C for numbers; raises TwofourError for those that no argument can be."""
+    if element not in _SCALAR_TYPES:
+        raise TwofourError(f"expected scalars of {', '.join(_SCALAR_TYPES)}, got {element}")
+    return _SCALAR_TYPES[element]
 
 
 def _calls(function, kernel_inputs: dict[str, int]) -> CallSequence | None:

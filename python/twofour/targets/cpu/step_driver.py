@@ -2,8 +2,9 @@
 """Native code that runs steps of programs over several fields, on all threads.
 
 `drive_steps` takes what twofour.runtime.step_tables encodes. Each thread calls it once, and does
-its part of the rows of every command: a sweep, or a copy of cells. After each phase they meet. Like
-tile_driver it is written in LLVM's dialect, since it works on addresses.
+its part of the rows of every command: a sweep, or a copy of cells. Commands of a phase take turns,
+some rows each, such that what several of them read is in the caches. After each phase threads meet.
+Like tile_driver it is written in LLVM's dialect, since it works on addresses.
 """
 
 from functools import cache
@@ -52,8 +53,9 @@ def _call(views: int) -> str:
 
 
 # Words of the program: how many steps until the arguments are back in their places; addresses of
-# the first phase of each of these steps, of the first command of each phase, and of the commands;
-# words of a view. The first two lists hold one number more.
+# the first phase of each of these steps, of the phases, and of the commands; words of a view. The
+# first list holds one number more.
+# Phase: first command, command after the last, most rows of a command, rows of a block.
 # Command: address of the code, first view, number of views, rows.
 # View: a memref descriptor.
 # Words shared by the threads, each on a cache line: threads at the barrier, and its turn.
@@ -74,7 +76,7 @@ def _drive(most_views: int) -> str:
   %p1 = llvm.getelementptr %program[1] {word}
   %phases = llvm.load %p1 : !llvm.ptr -> !llvm.ptr
   %p2 = llvm.getelementptr %program[2] {word}
-  %ends = llvm.load %p2 : !llvm.ptr -> !llvm.ptr
+  %all_phases = llvm.load %p2 : !llvm.ptr -> !llvm.ptr
   %p3 = llvm.getelementptr %program[3] {word}
   %commands = llvm.load %p3 : !llvm.ptr -> !llvm.ptr
   %p4 = llvm.getelementptr %program[4] {word}
@@ -89,10 +91,18 @@ def _drive(most_views: int) -> str:
     %last_phase = llvm.load %phases_end : !llvm.ptr -> i64
     scf.for %phase = %first_phase to %last_phase step %one : i64 {{
     %mine = llvm.load %turn atomic acquire {{alignment = 8 : i64}} : !llvm.ptr -> i64
-    %commands_at = llvm.getelementptr %ends[%phase] {at}
-    %first_command = llvm.load %commands_at : !llvm.ptr -> i64
-    %commands_end = llvm.getelementptr %commands_at[1] {word}
-    %last_command = llvm.load %commands_end : !llvm.ptr -> i64
+    %phase_at = llvm.mul %phase, %four : i64
+    %first_command_at = llvm.getelementptr %all_phases[%phase_at] {at}
+    %first_command = llvm.load %first_command_at : !llvm.ptr -> i64
+    %last_command_at = llvm.getelementptr %first_command_at[1] {word}
+    %last_command = llvm.load %last_command_at : !llvm.ptr -> i64
+    %most_rows_at = llvm.getelementptr %first_command_at[2] {word}
+    %most_rows = llvm.load %most_rows_at : !llvm.ptr -> i64
+    %block_at = llvm.getelementptr %first_command_at[3] {word}
+    %block = llvm.load %block_at : !llvm.ptr -> i64
+    %shared_out = llvm.udiv %most_rows, %threads : i64
+    %most_part = llvm.add %shared_out, %one : i64
+    scf.for %done = %zero to %most_part step %block : i64 {{
     scf.for %c = %first_command to %last_command step %one : i64 {{
       %c_at = llvm.mul %c, %four : i64
       %command = llvm.getelementptr %commands[%c_at] {at}
@@ -104,9 +114,12 @@ def _drive(most_views: int) -> str:
       %c3 = llvm.getelementptr %command[3] {word}
       %rows = llvm.load %c3 : !llvm.ptr -> i64
       %before_part = llvm.mul %rows, %thread : i64
-      %begin = llvm.udiv %before_part, %threads : i64
+      %part_begin = llvm.udiv %before_part, %threads : i64
       %after_part = llvm.mul %rows, %next_thread : i64
-      %end = llvm.udiv %after_part, %threads : i64
+      %part_end = llvm.udiv %after_part, %threads : i64
+      %begin = llvm.add %part_begin, %done : i64
+      %block_end = llvm.add %begin, %block : i64
+      %end = llvm.intr.smin(%block_end, %part_end) : (i64, i64) -> i64
       %some = llvm.icmp "slt" %begin, %end : i64
       scf.if %some {{
         %view_at = llvm.mul %view, %width : i64
@@ -117,6 +130,7 @@ def _drive(most_views: int) -> str:
         default {{
         }}
       }}
+    }}
     }}
 {meet()}    }}
   }}
