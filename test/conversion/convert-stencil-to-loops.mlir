@@ -39,12 +39,16 @@ func.func @product(%t: !temp) -> !inner {
 !inner = !stencil.temp<#stencil.bounds<[-3], [8]>, f64>
 
 // stencil.index counts from the lower bound of the domain: coordinate = loop index - 3, and 2 more.
-// Scalars are arguments; constants from outside are copied; results are stored one by one.
+// Numbers are passed in memory; constants from outside are copied; results are stored one by one.
 
 // CHECK-LABEL: func.func @captured(
 // CHECK-SAME: %[[K:[a-z0-9]+]]: f64
-// CHECK: call @captured_kernel0(%{{[a-z0-9_]+}}, %[[K]], %{{[a-z0-9_]+}}, %{{[a-z0-9_]+}}, %{{[a-z0-9_]+}}, %{{[a-z0-9_]+}})
-// CHECK: func.func @captured_kernel0(%[[IN:[a-z0-9]+]]: memref<?xf64, strided<[1], offset: ?>>, %[[SCALAR:[a-z0-9]+]]: f64, %[[R:[a-z0-9]+]]: memref<?xf64, strided<[1], offset: ?>>, %[[S:[a-z0-9]+]]: memref<?xf64, strided<[1], offset: ?>>, %{{.*}}: index, %{{.*}}: index)
+// CHECK: %[[PLACE:.*]] = memref.alloca() : memref<f64>
+// CHECK: memref.store %[[K]], %[[PLACE]][]
+// CHECK: call @captured_kernel0(%{{[a-z0-9_]+}}, %[[PLACE]], %{{[a-z0-9_]+}}, %{{[a-z0-9_]+}}, %{{[a-z0-9_]+}}, %{{[a-z0-9_]+}})
+// CHECK: func.func @captured_kernel0(%[[IN:[a-z0-9]+]]: memref<?xf64, strided<[1], offset: ?>>, %[[MEMORY:[a-z0-9]+]]: memref<f64>, %[[R:[a-z0-9]+]]: memref<?xf64, strided<[1], offset: ?>>, %[[S:[a-z0-9]+]]: memref<?xf64, strided<[1], offset: ?>>, %{{.*}}: index, %{{.*}}: index)
+// CHECK-SAME: stencil.kernel_inputs = 2 : i64
+// CHECK-DAG: %[[SCALAR:.*]] = memref.load %[[MEMORY]][]
 // CHECK-DAG: %[[SHIFT:.*]] = arith.constant -1 : index
 // CHECK-DAG: %[[TENTH:.*]] = arith.constant 1.000000e-01 : f64
 // CHECK: scf.for %[[I:[a-z0-9]+]] =
@@ -82,7 +86,8 @@ func.func @captured(%t: !temp, %k: f64) -> (!inner, !inner) {
 // CHECK-LABEL: func.func @lower_rank(
 // CHECK: memref.subview %{{.*}}[1] [8] [1]
 // CHECK: memref.subview %{{.*}}[3] [16] [1]
-// CHECK: func.func @lower_rank_kernel0(%[[ROWS:[a-z0-9]+]]: memref<?xf32, strided<[1], offset: ?>>, %[[COLUMNS:[a-z0-9]+]]: memref<?xf32, strided<[1], offset: ?>>, %[[CHOICE:[a-z0-9]+]]: i1, %[[OUT:[a-z0-9]+]]: memref<?x?xf32, strided<[?, 1], offset: ?>>
+// CHECK: func.func @lower_rank_kernel0(%[[ROWS:[a-z0-9]+]]: memref<?xf32, strided<[1], offset: ?>>, %[[COLUMNS:[a-z0-9]+]]: memref<?xf32, strided<[1], offset: ?>>, %[[MEMORY:[a-z0-9]+]]: memref<i1>, %[[OUT:[a-z0-9]+]]: memref<?x?xf32, strided<[?, 1], offset: ?>>
+// CHECK: %[[CHOICE:.*]] = memref.load %[[MEMORY]][]
 // CHECK: scf.for %[[I:[a-z0-9]+]] =
 // CHECK: scf.for %[[J:[a-z0-9]+]] =
 // CHECK: scf.if %[[CHOICE]] -> (f32) {

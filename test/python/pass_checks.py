@@ -138,7 +138,7 @@ def check_points(path) -> None:
 
 
 def check_copies(path, **options) -> None:
-    """A field in place: its old values are read from a copy, and the result is copied back."""
+    """A field in place: the result is formed beside it, and copied."""
     path.write_text(GENERAL.replace("to %v", "to %u"))
     u = np.random.default_rng(0).random(34)
     expected = u.copy()

@@ -272,7 +272,7 @@ MUTATIONS = [
         "launch",
         faults.other_direction,
         checks.check_copies_by_blocks,
-        TwofourError,
+        AssertionError,
     ),
     Mutation(
         "convert-stencil-outer-to-vector",

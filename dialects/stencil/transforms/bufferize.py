@@ -17,8 +17,8 @@ becomes
       call @heat_kernel0(%in_view, %out_view, %c0, %c64)
 
 A kernel writes straight into the field that its result is stored to, unless the function may read
-or write that field in another way; then the result is copied. A load of a field that the function
-may also write is copied, since a temp keeps the value it was loaded with.
+or write that field in another way; then the result is copied. A temp keeps the value it was loaded
+with: it is a copy where its field may be written before the temp is read for the last time.
 """
 
 from collections.abc import Callable, Iterator
@@ -36,6 +36,8 @@ from twofour.mlir_support import defining_op, error_at
 from twofour.passes import ModulePass
 
 CAST = "builtin.unrealized_conversion_cast"
+# Ops that carry memory around without reading or writing it.
+_CARRIERS = ("func.return", "scf.for", "scf.yield", "memref.cast", CAST)
 
 
 def _memref_type(field: FieldType) -> ir.MemRefType:
@@ -137,10 +139,7 @@ class _Function:
         if not list(temp.uses):
             return
         view = _Buffer(self._memref(source), self._box(source, op)).view(box)
-        here = op.operation.block
-        captured = any(use.owner.operation.block != here for use in temp.uses)
-        written = (*self.stored, *self.copied_to, *self.touched)
-        if not captured and not any(may_alias(source, field) for field in written):
+        if not _is_written_before_last_read(op):
             self.temps[temp] = _Buffer(view, box)
             return
         kind = ir.MemRefType.get(list(box.extents), temp.type.element_type)
@@ -226,6 +225,47 @@ class _Function:
         return box
 
 
+def _is_written_before_last_read(load) -> bool:
+    """Whether the field of a load may be written before its temp is read for the last time."""
+    source, here = load.operands[0], load.operation.block
+    left = set()
+    for reader in _readers(load.results[0]):
+        if reader.block != here:
+            return True
+        left.add(reader)
+    operations = iter(here.operations)
+    while next(operations).operation != load.operation:
+        pass
+    for op in operations:
+        left.discard(op.operation)
+        if not left:
+            return False
+        if any(may_alias(source, written) for written in _written(op)):
+            return True
+    return bool(left)
+
+
+def _readers(temp: ir.Value) -> Iterator[ir.Operation]:
+    """The ops that read a temp, also through views of its memory."""
+    for use in temp.uses:
+        op = use.owner.operation
+        if op.name in (CAST, "stencil.buffer", "memref.cast", "memref.subview"):
+            for result in op.results:
+                yield from _readers(result)
+        else:
+            yield op
+
+
+def _written(op) -> Iterator[ir.Value]:
+    """The memory that an op, or one inside it, may write."""
+    for inner in nested_ops(op):
+        name = inner.operation.name
+        if name in ("stencil.store", "stencil.external_store"):
+            yield inner.operands[1]
+        elif not name.startswith("stencil.") and name not in _CARRIERS:
+            yield from filter(is_memory, inner.operands)
+
+
 def _copied_before_stores(function: func.FuncOp) -> set[ir.Value]:
     """Fields that a `stencil.external_store` reads or writes before a store to them."""
     copies, found = [], set()
@@ -240,11 +280,10 @@ def _copied_before_stores(function: func.FuncOp) -> set[ir.Value]:
 
 def _touched(function: func.FuncOp) -> list[ir.Value]:
     """Memory that ops of other dialects may read and write, besides carrying it around."""
-    carriers = ("func.return", "scf.for", "scf.yield", "memref.cast", CAST)
     return [
         root(operand)
         for op in nested_ops(function)
-        if not op.operation.name.startswith("stencil.") and op.operation.name not in carriers
+        if not op.operation.name.startswith("stencil.") and op.operation.name not in _CARRIERS
         for operand in op.operands
         if is_memory(operand)
     ]

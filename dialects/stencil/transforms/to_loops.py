@@ -30,9 +30,9 @@ def _convert(apply: ApplyOp) -> None:
     region = AppliedRegion(apply, known_domain(apply))
     name = kernel_name(apply)
     first, end = len(region.inputs), len(region.inputs) + len(region.scalars)
-    types = region.argument_types()
-    types[first:end] = [ir.MemRefType.get([], kind) for kind in types[first:end]]
     with module_end(apply), apply.location:
+        types = region.argument_types()
+        types[first:end] = [ir.MemRefType.get([], kind) for kind in types[first:end]]
         function = kernel_function(name, types, end)
         with ir.InsertionPoint(function.entry_block):
             *arguments, begin, last = function.entry_block.arguments
