@@ -33,7 +33,6 @@ from twofour.dialects.stencil.transforms import (
     to_nm,
     to_scatter,
 )
-from twofour.errors import TwofourError
 from twofour.passes import pass_names
 from twofour.pipeline import PipelineFailure
 from twofour.targets.cpu import outer_kernel

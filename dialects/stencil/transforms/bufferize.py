@@ -173,6 +173,9 @@ class _Function:
             return False
         if root(field) in self.copied:
             return False
+        if any(use.owner.operation.name == "memref.subview" for use in buffer.memref.uses):
+            # A part of it, of its layout, was stored to another field.
+            return False
         owner = defining_op(self._memref(field))
         return (
             owner is None or owner.block != allocation.block or owner.is_before_in_block(allocation)

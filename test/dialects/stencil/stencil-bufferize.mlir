@@ -368,6 +368,37 @@ func.func @copied_before(%u: !field, %m: memref<66xf64>, %c: memref<66xf64>) {
 
 func.func private @kernel(!view, !view)
 
+// A result that was copied in part stays where it is.
+
+// CHECK-LABEL: func.func @in_part_and_whole(
+// CHECK-SAME: %[[U:[a-z0-9]+]]: memref<66xf64>, %[[V:[a-z0-9]+]]: memref<66xf64>, %[[W:[a-z0-9]+]]: memref<66xf64>
+// CHECK: %[[RESULT:.*]] = memref.alloc() : memref<64xf64>
+// CHECK: memref.subview %[[RESULT]][2] [8] [1] : memref<64xf64> to memref<8xf64, strided<[1], offset: 2>>
+// CHECK: memref.subview %[[V]][3] [8] [1]
+// CHECK: memref.subview %[[W]][1] [64] [1]
+func.func @in_part_and_whole(%u: !field, %v: !field, %w: !field) {
+  %t = "stencil.load"(%u) : (!field) -> !temp
+  %m0 = builtin.unrealized_conversion_cast %t : !temp to !static
+  %in0 = memref.cast %m0 : !static to !view
+  %alloc0 = memref.alloc() : memref<64xf64>
+  %out0 = memref.cast %alloc0 : memref<64xf64> to !view
+  func.call @kernel(%in0, %out0) : (!view, !view) -> ()
+  %r = builtin.unrealized_conversion_cast %alloc0 : memref<64xf64> to !inner
+  "stencil.store"(%r, %v) {bounds = #stencil.bounds<[2], [10]>} : (!inner, !field) -> ()
+  "stencil.store"(%r, %w) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+  return
+}
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+!static = memref<66xf64, strided<[1], offset: ?>>
+!view = memref<?xf64, strided<[1], offset: ?>>
+
+func.func private @kernel(!view, !view)
+
 // After a loop its results may be any field that it carried: the result of a sweep that reads one
 // of them and is stored to another is copied.
 

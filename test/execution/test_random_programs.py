@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Random programs that load, sum up and store fields in any order, compared with NumPy."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import twofour
+from twofour.runtime import slices, tile_choice
+
+HALO, EXTENTS = 4, (5, 9)
+FIELD = "!stencil.field<[-4,9]x[-4,13]xf64>"
+TEMP = "!stencil.temp<?x?xf64>"
+ARRAY = tuple(extent + 2 * HALO for extent in EXTENTS)
+STORED = {
+    "<[0, 0], [5, 9]>": (slice(4, 9), slice(4, 13)),
+    "<[1, 2], [4, 9]>": (slice(5, 8), slice(6, 13)),
+}
+OFFSETS = st.tuples(st.integers(-1, 1), st.integers(-1, 1))
+
+
+@dataclass(frozen=True)
+class Load:
+    field: int
+
+
+@dataclass(frozen=True)
+class Apply:
+    """One temp times a number or another temp, each at an offset, plus a third one."""
+
+    temps: tuple[int, int]
+    offsets: tuple[tuple[int, int], tuple[int, int]]
+    is_linear: bool
+
+
+@dataclass(frozen=True)
+class Store:
+    temp: int
+    field: int
+    box: str
+
+
+@st.composite
+def programs(draw):
+    """Ops of a program over some fields, the last of which is a store."""
+    fields = draw(st.integers(1, 3))
+    ops, depths = [Load(0)], [0]
+    for _ in range(draw(st.integers(1, 9))):
+        kind = draw(st.sampled_from(["load", "apply", "apply", "store"]))
+        shallow = [temp for temp, depth in enumerate(depths) if depth < HALO]
+        if kind == "apply" and shallow:
+            temps = draw(st.tuples(st.sampled_from(shallow), st.sampled_from(shallow)))
+            ops.append(Apply(temps, draw(st.tuples(OFFSETS, OFFSETS)), draw(st.booleans())))
+            depths.append(1 + max(depths[temp] for temp in temps))
+        elif kind == "load":
+            ops.append(Load(draw(st.integers(0, fields - 1))))
+            depths.append(0)
+        else:
+            ops.append(draw(stores(len(depths), fields)))
+    return fields, [*ops, draw(stores(len(depths), fields))]
+
+
+def stores(temps, fields):
+    return st.builds(
+        Store, st.integers(0, temps - 1), st.integers(0, fields - 1), st.sampled_from([*STORED])
+    )
+
+
+def text_of(fields, ops):
+    arguments = ", ".join(f"%f{n} : {FIELD}" for n in range(fields))
+    lines, temps = [f"func.func @program({arguments}) {{"], 0
+    for op in ops:
+        if isinstance(op, Load):
+            lines.append(f"%t{temps} = stencil.load %f{op.field} : {FIELD} -> {TEMP}")
+            temps += 1
+        elif isinstance(op, Store):
+            lines.append(f"stencil.store %t{op.temp} to %f{op.field}({op.box}) : {TEMP} to {FIELD}")
+        else:
+            (one, other), (first, second) = op.temps, op.offsets
+            factor = "%half" if op.is_linear else "%y"
+            lines += [
+                f"%t{temps} = stencil.apply(%a = %t{one} : {TEMP}, %b = %t{other} : {TEMP})"
+                f" -> ({TEMP}) {{",
+                "%half = arith.constant 0.5 : f64",
+                f"%x = stencil.access %a[{first[0]}, {first[1]}] : {TEMP}",
+                f"%y = stencil.access %b[{second[0]}, {second[1]}] : {TEMP}",
+                f"%p = arith.mulf %x, {factor} : f64",
+                "%r = arith.subf %p, %y : f64",
+                "stencil.return %r : f64",
+                "}",
+            ]
+            temps += 1
+    return "\n".join([*lines, "return", "}"])
+
+
+def shifted(values, offset):
+    """Values at an offset; NaN where there are none."""
+    found = np.full(values.shape, np.nan)
+    places = [
+        (slice(max(0, -o), n - max(0, o)), slice(max(0, o), n - max(0, -o)))
+        for o, n in zip(offset, values.shape, strict=True)
+    ]
+    found[tuple(to for to, _ in places)] = values[tuple(at for _, at in places)]
+    return found
+
+
+def expected(ops, arrays):
+    arrays, temps = [array.copy() for array in arrays], []
+    for op in ops:
+        if isinstance(op, Load):
+            temps.append(arrays[op.field].copy())
+        elif isinstance(op, Store):
+            box = STORED[op.box]
+            arrays[op.field][box] = temps[op.temp][box]
+        else:
+            x, y = (shifted(temps[t], o) for t, o in zip(op.temps, op.offsets, strict=True))
+            temps.append(x * (0.5 if op.is_linear else y) - y)
+    return arrays
+
+
+@pytest.mark.parametrize(
+    "target, threads",
+    [("cpu", 1), ("cpu", 3), pytest.param("sim:sm_90", 1, marks=pytest.mark.full)],
+)
+def test_what_a_program_stores(tmp_path, monkeypatch, target, threads):
+    monkeypatch.setattr(slices, "WAKING_POINTS", 1)
+    monkeypatch.setattr(tile_choice, "WAITING_POINTS", 1)
+    path = tmp_path / "program.mlir"
+
+    @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(programs())
+    def check(program):
+        fields, ops = program
+        path.write_text(text_of(fields, ops))
+        step = twofour.compile(str(path), target=target, threads=threads)
+        arrays = [np.random.default_rng(n).uniform(-1, 1, ARRAY) for n in range(fields)]
+        loaded = [field.position for field in step.inputs]
+        # Where nothing is stored, a field that is not loaded may hold anything.
+        before = [
+            array if n in loaded else np.full(ARRAY, np.nan) for n, array in enumerate(arrays)
+        ]
+        results = step(*(arrays[n] for n in loaded))
+        results = results if isinstance(results, tuple) else (results,)
+        after = expected(ops, before)
+        for field, result in zip(step.outputs, results, strict=True):
+            known = ~np.isnan(after[field.position])
+            assert known[4:9, 4:13].any()
+            np.testing.assert_allclose(
+                result[known], after[field.position][known], rtol=1e-12, atol=1e-12
+            )
+
+    check()
