@@ -29,7 +29,7 @@
 // constant: eight points at a time, and the rest under masks. Index 0 of the input is offset -1.
 
 // CHECK: func.func @sum_kernel0(%[[IN:[a-z0-9]+]]: memref<?xf64, strided<[1], offset: ?>>, %[[OUT:[a-z0-9]+]]: memref<?xf64, strided<[1], offset: ?>>, %[[BEGIN:[a-z0-9]+]]: index, %[[END:[a-z0-9]+]]: index)
-// CHECK-SAME: attributes {llvm.emit_c_interface, stencil.kernel_inputs = 1 : i64}
+// CHECK-SAME: attributes {llvm.emit_c_interface, stencil.in_place, stencil.kernel_inputs = 1 : i64}
 // CHECK-DAG: %[[TWO:.*]] = arith.constant dense<2.000000e+00> : vector<8xf64>
 // CHECK-DAG: %[[ONE:.*]] = arith.constant dense<1.000000e+00> : vector<8xf64>
 // CHECK-DAG: %[[CONSTANT:.*]] = arith.constant dense<3.000000e+00> : vector<8xf64>

@@ -19,7 +19,8 @@ STORED = {
     "<[0, 0], [5, 9]>": (slice(4, 9), slice(4, 13)),
     "<[1, 2], [4, 9]>": (slice(5, 8), slice(6, 13)),
 }
-OFFSETS = st.tuples(st.integers(-1, 1), st.integers(-1, 1))
+# Many at the point itself: results may then be written over what they are made from.
+OFFSETS = st.just((0, 0)) | st.tuples(st.integers(-1, 1), st.integers(-1, 1))
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ import json
 import runpy
 import shutil
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from statistics import median
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 
 from bench_cpu_cases import CPUS, DATE, ROOT, SMALL, needs_gcc
 from twofour.bench import plots
-from twofour.bench.cpu import c_library, calls, evaluation, llvm_loops, machine, sweeps
+from twofour.bench.cpu import c_library, calls, evaluation, fields, llvm_loops, machine, sweeps
 from twofour.bench.cpu import steps as many_steps
 from twofour.bench.cpu.arrays import Arrays
 from twofour.bench.cpu.c_library import COPY, COPY_STREAM, GCC, PEAK
@@ -209,6 +210,25 @@ def test_every_experiment_has_labelled_figures():
     ]
     assert {CALL, OWN, GCC, COPY, PEAK} <= set(steps.samples[0]["timed"])
     assert found.report.sections[-1].tables == () and not found.wrong
+
+
+@needs_gcc
+@pytest.mark.parametrize("steps", [1, 2, 3, 4])
+def test_programs_over_several_fields_are_those_of_the_loops_in_c(steps):
+    setting = replace(SMALL, steps=steps)
+    found = evaluate(["fields"], setting, DATE, "c")
+    assert not found.wrong
+    samples = found.report.sections[0].samples
+    assert [one["stencil"] for one in samples] == ["wave equation", "Gray-Scott", "FDTD, in place"]
+    assert all(set(one["timed"]) == {OWN, GCC} for one in samples)
+
+
+@needs_gcc
+def test_a_wrong_program_over_several_fields_is_named(monkeypatch):
+    wrong = replace(fields.EXAMPLES[0], loops=(("a[2][x] = a[1][x] - a[0][x];",),))
+    monkeypatch.setattr(fields, "EXAMPLES", (wrong,))
+    found = evaluate(["fields"], SMALL, DATE, "c")
+    assert found.wrong == ("wave equation gcc",)
 
 
 def test_cubes_are_compared_with_squares():

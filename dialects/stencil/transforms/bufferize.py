@@ -16,11 +16,13 @@ becomes
       %out_view = memref.subview %out[1] [64] [1] ...
       call @heat_kernel0(%in_view, %out_view, %c0, %c64)
 
-A kernel writes straight into the field that its result is stored to, unless the function may read
-or write that field in another way; then the result is copied. A temp keeps the value it was loaded
-with: it is a copy where its field may be written before the temp is read for the last time.
+A kernel writes straight into the field that its result is stored to, also where it reads the field
+at the same points only, unless the function may read or write that field in another way; then the
+result is copied. A temp keeps the value it was loaded with: it is a copy where its field may be
+written before the temp is read for the last time.
 """
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
@@ -28,16 +30,21 @@ from typing import ClassVar, Literal
 
 from twofour.dialects.stencil.aliases import is_memory, may_alias, root
 from twofour.dialects.stencil.box import Box
-from twofour.dialects.stencil.sweep import subview
+from twofour.dialects.stencil.memory_uses import (
+    copied_before_stores,
+    is_written_before_last_read,
+    loaded_from,
+    readers,
+    touched_memory,
+    views_read,
+    works_in_place,
+)
+from twofour.dialects.stencil.sweep import CAST, subview
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.dialects.stencil.types import FieldType, TempType
 from twofour.mlir import arith, func, ir, memref, scf
 from twofour.mlir_support import defining_op, error_at
 from twofour.passes import ModulePass
-
-CAST = "builtin.unrealized_conversion_cast"
-# Ops that carry memory around without reading or writing it.
-_CARRIERS = ("func.return", "scf.for", "scf.yield", "memref.cast", CAST)
 
 
 def _memref_type(field: FieldType) -> ir.MemRefType:
@@ -92,13 +99,14 @@ class _Function:
         self.boxes: dict[ir.Value, Box | None] = {}
         self.temps: dict[ir.Value, _Buffer] = {}
         self.allocated: list[ir.Value] = []  # in the current block
-        self.loaded = [root(op.operands[0]) for op in nested_ops(function, "stencil.load")]
         self.stored = [root(op.operands[1]) for op in nested_ops(function, "stencil.store")]
-        self.copied_to = [
-            root(op.operands[1]) for op in nested_ops(function, "stencil.external_store")
-        ]
-        self.copied = _copied_before_stores(function)
-        self.touched = _touched(function)
+        self.copied = copied_before_stores(function)
+        self.touched = touched_memory(function)
+        loads = nested_ops(function, "stencil.load")
+        self.readers = {load.operation: list(readers(load.results[0])) for load in loads}
+        self.views_read = {
+            call.operation: views_read(call) for call in nested_ops(function, "func.call")
+        }
 
     def run(self) -> None:
         for value in _values(self.function):
@@ -139,7 +147,7 @@ class _Function:
         if not list(temp.uses):
             return
         view = _Buffer(self._memref(source), self._box(source, op)).view(box)
-        if not _is_written_before_last_read(op):
+        if not is_written_before_last_read(op):
             self.temps[temp] = _Buffer(view, box)
             return
         kind = ir.MemRefType.get(list(box.extents), temp.type.element_type)
@@ -153,7 +161,7 @@ class _Function:
         box, buffer = op.bounds.box, self._buffer_of(temp, op)
         target = _Buffer(self._memref(field), self._box(field, op))
         allocation = defining_op(buffer.memref)
-        if self._can_write_through(allocation, buffer, field, box):
+        if self._can_write_through(op, buffer, box):
             with ir.InsertionPoint(allocation):
                 view = target.view(box)
             self.allocated.remove(buffer.memref)
@@ -163,15 +171,16 @@ class _Function:
         else:
             self.copy(buffer.view(box), target.view(box))
 
-    def _can_write_through(self, allocation, buffer: _Buffer, field: ir.Value, box: Box) -> bool:
+    def _can_write_through(self, store, buffer: _Buffer, box: Box) -> bool:
         """Whether the kernel that fills `buffer` may write into the field instead."""
+        field, allocation = store.operands[1], defining_op(buffer.memref)
         if buffer.memref not in self.allocated or buffer.box != box:
             return False
         others = list(self.stored)
         others.remove(root(field))
-        if any(may_alias(field, other) for other in (*self.loaded, *others, *self.touched)):
+        if any(may_alias(field, other) for other in (*others, *self.touched)):
             return False
-        if root(field) in self.copied:
+        if root(field) in self.copied or not self._is_read_before(store, allocation, box):
             return False
         if any(use.owner.operation.name == "memref.subview" for use in buffer.memref.uses):
             # A part of it, of its layout, was stored to another field.
@@ -180,6 +189,39 @@ class _Function:
         return (
             owner is None or owner.block != allocation.block or owner.is_before_in_block(allocation)
         )
+
+    def _is_read_before(self, store, allocation: ir.Operation, box: Box) -> bool:
+        """Whether what a field holds before a store is read before the kernel runs that fills the
+        allocation, or by this kernel only point by point.
+        """
+        field, here = store.operands[1], store.operation.block
+        loads = [load for load in self.readers if may_alias(field, load.operands[0])]
+        if not loads:
+            return True
+        kernel = self._kernel_that_fills(allocation)
+        views = self.views_read.get(kernel)
+        if views is None or any(load.block != here for load in loads):
+            return False
+        before = [load for load in loads if load.is_before_in_block(store.operation)]
+        for reader in itertools.chain(*(self.readers[load] for load in before)):
+            if reader == kernel:
+                continue
+            if reader.block != here or not reader.is_before_in_block(kernel):
+                return False
+        temps = [load.results[0] for load in before]
+        return all(
+            read == box for temp, read in self.views_read[kernel] if loaded_from(temp) in temps
+        )
+
+    def _kernel_that_fills(self, allocation: ir.Operation) -> ir.Operation | None:
+        """The call of a kernel that may write to what it reads point by point."""
+        for use in allocation.results[0].uses:
+            if use.owner.operation.name != "memref.cast":
+                continue
+            for call in (inner.owner.operation for inner in use.owner.results[0].uses):
+                if call.name == "func.call" and works_in_place(call):
+                    return call
+        return None
 
     def _buffer(self, op) -> None:
         buffer, box = self._buffer_of(op.operands[0], op), op.results[0].type.box
@@ -226,70 +268,6 @@ class _Function:
         if box is None:
             raise error_at(op, "expected a field with known bounds; give them by stencil.cast")
         return box
-
-
-def _is_written_before_last_read(load) -> bool:
-    """Whether the field of a load may be written before its temp is read for the last time."""
-    source, here = load.operands[0], load.operation.block
-    left = set()
-    for reader in _readers(load.results[0]):
-        if reader.block != here:
-            return True
-        left.add(reader)
-    operations = iter(here.operations)
-    while next(operations).operation != load.operation:
-        pass
-    for op in operations:
-        left.discard(op.operation)
-        if not left:
-            return False
-        if any(may_alias(source, written) for written in _written(op)):
-            return True
-    return bool(left)
-
-
-def _readers(temp: ir.Value) -> Iterator[ir.Operation]:
-    """The ops that read a temp, also through views of its memory."""
-    for use in temp.uses:
-        op = use.owner.operation
-        if op.name in (CAST, "stencil.buffer", "memref.cast", "memref.subview"):
-            for result in op.results:
-                yield from _readers(result)
-        else:
-            yield op
-
-
-def _written(op) -> Iterator[ir.Value]:
-    """The memory that an op, or one inside it, may write."""
-    for inner in nested_ops(op):
-        name = inner.operation.name
-        if name in ("stencil.store", "stencil.external_store"):
-            yield inner.operands[1]
-        elif not name.startswith("stencil.") and name not in _CARRIERS:
-            yield from filter(is_memory, inner.operands)
-
-
-def _copied_before_stores(function: func.FuncOp) -> set[ir.Value]:
-    """Fields that a `stencil.external_store` reads or writes before a store to them."""
-    copies, found = [], set()
-    for op in nested_ops(function, "stencil.store", "stencil.external_store"):
-        fields = [root(value) for value in op.operands if is_memory(value)]
-        if op.operation.name == "stencil.store":
-            found.update(f for f in fields if any(may_alias(f, other) for other in copies))
-        elif fields[0] != fields[1]:
-            copies += fields
-    return found
-
-
-def _touched(function: func.FuncOp) -> list[ir.Value]:
-    """Memory that ops of other dialects may read and write, besides carrying it around."""
-    return [
-        root(operand)
-        for op in nested_ops(function)
-        if not op.operation.name.startswith("stencil.") and op.operation.name not in _CARRIERS
-        for operand in op.operands
-        if is_memory(operand)
-    ]
 
 
 _HANDLERS = {

@@ -58,7 +58,10 @@ def empty_beside(array: np.ndarray, take: Callable[[int], np.ndarray] = fresh_by
 
 
 def empty_at(
-    begin: int, shape: Sequence[int], dtype: np.dtype, take: Callable[[int], np.ndarray]
+    begin: int,
+    shape: Sequence[int],
+    dtype: np.dtype,
+    take: Callable[[int], np.ndarray] = fresh_bytes,
 ) -> np.ndarray:
     """An uninitialised C-contiguous array whose address is `begin` modulo pages."""
     space = take(math.prod(shape) * np.dtype(dtype).itemsize + PAGE)

@@ -364,6 +364,135 @@ func.func @copied_before(%u: !field, %m: memref<66xf64>, %c: memref<66xf64>) {
 !temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f64>
 !inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
 !static = memref<66xf64, strided<[1], offset: ?>>
+!part = memref<64xf64, strided<[1], offset: ?>>
+!view = memref<?xf64, strided<[1], offset: ?>>
+
+func.func private @in_place(!view, !view) attributes {stencil.in_place}
+func.func private @kernel(!view, !view)
+
+// A kernel that reads each point before it writes it may write over what it reads, where nobody reads that
+// later.
+
+// CHECK-LABEL: func.func @point_by_point(
+// CHECK-SAME: %[[U:[a-z0-9]+]]: memref<66xf64>
+// CHECK-NOT: memref.alloc
+// CHECK-DAG: %[[TARGET:.*]] = memref.subview %[[U]][1] [64] [1] : memref<66xf64>
+// CHECK-DAG: %[[OUT:.*]] = memref.cast %[[TARGET]]
+// CHECK: call @in_place(%{{.*}}, %[[OUT]])
+// CHECK-NOT: memref.load
+func.func @point_by_point(%u: !field) {
+  %t = "stencil.load"(%u) : (!field) -> !temp
+  %m0 = builtin.unrealized_conversion_cast %t : !temp to !static
+  %part0 = memref.subview %m0[1] [64] [1] : !static to !part
+  %in0 = memref.cast %part0 : !part to !view
+  %alloc0 = memref.alloc() : memref<64xf64>
+  %out0 = memref.cast %alloc0 : memref<64xf64> to !view
+  func.call @in_place(%in0, %out0) : (!view, !view) -> ()
+  %r = builtin.unrealized_conversion_cast %alloc0 : memref<64xf64> to !inner
+  "stencil.store"(%r, %u) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+  return
+}
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+!static = memref<66xf64, strided<[1], offset: ?>>
+!part = memref<64xf64, strided<[1], offset: ?>>
+!view = memref<?xf64, strided<[1], offset: ?>>
+
+func.func private @in_place(!view, !view) attributes {stencil.in_place}
+func.func private @kernel(!view, !view)
+
+// Not over neighbours.
+
+// CHECK-LABEL: func.func @neighbours(
+// CHECK: memref.alloc() : memref<64xf64>
+// CHECK: call @in_place(
+// CHECK: memref.load
+func.func @neighbours(%u: !field) {
+  %t = "stencil.load"(%u) : (!field) -> !temp
+  %m0 = builtin.unrealized_conversion_cast %t : !temp to !static
+  %part0 = memref.subview %m0[2] [64] [1] : !static to !part
+  %in0 = memref.cast %part0 : !part to !view
+  %alloc0 = memref.alloc() : memref<64xf64>
+  %out0 = memref.cast %alloc0 : memref<64xf64> to !view
+  func.call @in_place(%in0, %out0) : (!view, !view) -> ()
+  %r = builtin.unrealized_conversion_cast %alloc0 : memref<64xf64> to !inner
+  "stencil.store"(%r, %u) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+  return
+}
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+!static = memref<66xf64, strided<[1], offset: ?>>
+!part = memref<64xf64, strided<[1], offset: ?>>
+!view = memref<?xf64, strided<[1], offset: ?>>
+
+func.func private @in_place(!view, !view) attributes {stencil.in_place}
+func.func private @kernel(!view, !view)
+
+// Not where another kernel may not.
+
+// CHECK-LABEL: func.func @other_kernel(
+// CHECK: memref.alloc() : memref<64xf64>
+// CHECK: call @kernel(
+// CHECK: memref.load
+func.func @other_kernel(%u: !field) {
+  %t = "stencil.load"(%u) : (!field) -> !temp
+  %m0 = builtin.unrealized_conversion_cast %t : !temp to !static
+  %part0 = memref.subview %m0[1] [64] [1] : !static to !part
+  %in0 = memref.cast %part0 : !part to !view
+  %alloc0 = memref.alloc() : memref<64xf64>
+  %out0 = memref.cast %alloc0 : memref<64xf64> to !view
+  func.call @kernel(%in0, %out0) : (!view, !view) -> ()
+  %r = builtin.unrealized_conversion_cast %alloc0 : memref<64xf64> to !inner
+  "stencil.store"(%r, %u) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+  return
+}
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+!static = memref<66xf64, strided<[1], offset: ?>>
+!part = memref<64xf64, strided<[1], offset: ?>>
+!view = memref<?xf64, strided<[1], offset: ?>>
+
+func.func private @in_place(!view, !view) attributes {stencil.in_place}
+func.func private @kernel(!view, !view)
+
+// Not where the old values are stored later.
+
+// CHECK-LABEL: func.func @stored_later(
+// CHECK: memref.alloc() : memref<64xf64>
+// CHECK: call @in_place(
+// CHECK: memref.load
+func.func @stored_later(%u: !field, %v: !field) {
+  %t = "stencil.load"(%u) : (!field) -> !temp
+  %m0 = builtin.unrealized_conversion_cast %t : !temp to !static
+  %part0 = memref.subview %m0[1] [64] [1] : !static to !part
+  %in0 = memref.cast %part0 : !part to !view
+  %alloc0 = memref.alloc() : memref<64xf64>
+  %out0 = memref.cast %alloc0 : memref<64xf64> to !view
+  func.call @in_place(%in0, %out0) : (!view, !view) -> ()
+  %r = builtin.unrealized_conversion_cast %alloc0 : memref<64xf64> to !inner
+  "stencil.store"(%t, %v) {bounds = #stencil.bounds<[0], [64]>} : (!temp, !field) -> ()
+  "stencil.store"(%r, %u) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+  return
+}
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+!static = memref<66xf64, strided<[1], offset: ?>>
 !view = memref<?xf64, strided<[1], offset: ?>>
 
 func.func private @kernel(!view, !view)

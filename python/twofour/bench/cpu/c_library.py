@@ -77,7 +77,7 @@ def _openmp_settings() -> Iterator[None]:
         os.environ.update(before)
 
 
-class _Threads:
+class PinnedThreads:
     """`prepare` and `rest` of a library, for threads on `cpus`."""
 
     def __init__(self, library: ctypes.CDLL, cpus: Sequence[int]):
@@ -103,7 +103,7 @@ def gcc_sweeps(workload: Workload, arrays: Arrays, cpus: Sequence[int], steps: i
         library.run(first, second, sweeps * steps, workload.threads)
         return arrays.after(sweeps * steps)
 
-    threads = _Threads(library, cpus[: workload.threads])
+    threads = PinnedThreads(library, cpus[: workload.threads])
     return arrays.sweeper(GCC, run, threads.prepare, threads.rest, steps)
 
 
@@ -132,7 +132,7 @@ class Ceilings:
         names = {COPY: "copy"}
         if self._library.has_streams():
             names[COPY_STREAM] = "copy_stream"
-        used = _Threads(self._library, cpus[:threads])
+        used = PinnedThreads(self._library, cpus[:threads])
         found = [
             arrays.sweeper(name, self._copy(function, arrays, threads), used.prepare, used.rest)
             for name, function in names.items()
@@ -142,7 +142,7 @@ class Ceilings:
     def peak(self, dtype: str, threads: int, cpus: Sequence[int]) -> Sweeper:
         """Multiply-adds in registers; a sweep is PEAK_ROUNDS of them."""
         function = getattr(self._library, f"peak_{dtype}")
-        used = _Threads(self._library, cpus[:threads])
+        used = PinnedThreads(self._library, cpus[:threads])
 
         def run(sweeps: int) -> None:
             function(sweeps * PEAK_ROUNDS, threads)

@@ -81,7 +81,7 @@ class Comparison:
             "boundary": w.boundary,
             "steps": self.steps,
             "points": w.points,
-            "terms": len(w.kernel.weights),
+            "terms": w.terms,
             "copied_bytes": self.copied_bytes,
             "peak_flops": self.peak_flops,
             "timed": {name: asdict(samples) for name, samples in self.samples.items()},

@@ -4,7 +4,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from twofour.bench.cpu import calls, ceilings, kernels, steps, sweeps
+from twofour.bench.cpu import calls, ceilings, fields, kernels, steps, sweeps
 from twofour.bench.cpu.c_library import FLAGS, GCC, Ceilings
 from twofour.bench.cpu.comparison import Comparison, LeftOut
 from twofour.bench.cpu.experiment import Bench
@@ -22,6 +22,7 @@ EXPERIMENTS = {
     "sweeps": sweeps,
     "steps": steps,
     "kernels": kernels,
+    "fields": fields,
     "calls": calls,
 }
 BASIS = """\

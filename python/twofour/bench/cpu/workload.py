@@ -66,13 +66,17 @@ class Workload:
         return math.prod(self.extents)
 
     @property
+    def terms(self) -> int:
+        return len(self.kernel.weights)
+
+    @property
     def itemsize(self) -> int:
         return NUMPY[self.dtype].itemsize
 
     @property
     def flops(self) -> int:
         """Floating-point operations of a step: a multiplication and an addition a term."""
-        return 2 * len(self.kernel.offsets) * self.points
+        return 2 * self.terms * self.points
 
     @property
     def bytes(self) -> int:
@@ -90,10 +94,10 @@ class Workload:
         order, with A and the inputs replaced by their maxima; those of twofour are perhaps of rows
         in pairs.
         """
-        terms = len(self.kernel.weights)
         size = math.fsum(map(abs, self.kernel.weights))
         return sum(
-            size**steps * ((1 + sweep_error(self.dtype, terms, 0.0, 1.0, pairs=pairs)) ** steps - 1)
+            size**steps
+            * ((1 + sweep_error(self.dtype, self.terms, 0.0, 1.0, pairs=pairs)) ** steps - 1)
             for pairs in (False, self.kernel.rank == 2)
         )
 

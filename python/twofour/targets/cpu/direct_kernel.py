@@ -16,6 +16,7 @@ from twofour.mlir import arith, func, ir, memref, scf, vector
 from twofour.runtime.page_offset import CACHE_LINE
 from twofour.targets.cpu.elements import ElementCode
 from twofour.targets.cpu.kernel_abi import (
+    IN_PLACE_ATTRIBUTE,
     EntryConstants,
     kernel_function,
     shifted,
@@ -131,6 +132,7 @@ def build_direct_kernel(
     inputs = len(kernel.inputs) + kernel.has_addend
     views = [view_type(kernel.rank, element)] * (inputs + 1)
     function = kernel_function(kernel.name, views, inputs)
+    function.attributes[IN_PLACE_ATTRIBUTE] = ir.UnitAttr.get()
     with ir.InsertionPoint(function.entry_block):
         rows_of = rows_of or kernel.rows_of(unit)
         chosen = tile or kernel.tile(unit, ElementCode(element, unit.bytes).lanes, past_caches)

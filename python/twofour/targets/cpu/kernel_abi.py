@@ -24,6 +24,9 @@ def view_type(rank: int, element: ir.Type) -> ir.MemRefType:
 
 
 INPUTS_ATTRIBUTE = "stencil.kernel_inputs"
+# On kernels whose outputs may be inputs that they read at the same points only: they write each
+# point once, after all that they read there.
+IN_PLACE_ATTRIBUTE = "stencil.in_place"
 
 
 def kernel_function(name: str, arguments: Sequence[ir.Type], inputs: int | None) -> func.FuncOp:

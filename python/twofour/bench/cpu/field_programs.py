@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Programs over several fields that are timed, each as MLIR and as the loops of C for it.
+
+Their interiors are squares of an edge `n` with a halo of one cell that is never refreshed. In C a
+field is a row-major array of `p` = n + 2 columns, and `x` the place of a point.
+"""
+
+from dataclasses import dataclass
+
+from twofour.bench.cpu.c_source import THREADS
+
+
+@dataclass(frozen=True)
+class FieldExample:
+    """A program: its arguments, which of them are loaded and stored, and what it computes.
+
+    After a call argument i takes over the array of argument rotation[i]. `body` is MLIR between the
+    function's braces, where `!f` is a field, `!t` a temp and `{box}` the interior. `loops` are the
+    statements of one point in C, a list for each loop over all points, where `a[i]` is the array of
+    argument i.
+    """
+
+    name: str
+    label: str
+    loaded: tuple[int, ...]
+    stored: tuple[int, ...]
+    rotation: tuple[int, ...]
+    body: str
+    loops: tuple[tuple[str, ...], ...]
+
+    def mlir(self, n: int) -> str:
+        """The program on n x n points."""
+        field = f"!stencil.field<[-1,{n + 1}]x[-1,{n + 1}]xf64>"
+        arguments = ", ".join(f"%f{i} : {field}" for i in range(len(self.rotation)))
+        places = ", ".join(map(str, self.rotation))
+        body = self.body.replace("{box}", f"<[0, 0], [{n}, {n}]>")
+        body = body.replace("!f", field).replace("!t", "!stencil.temp<?x?xf64>")
+        head = f"func.func @{self.name}({arguments})"
+        return (
+            f"{head} attributes {{stencil.rotation = array<i64: {places}>}} {{\n{body}return\n}}\n"
+        )
+
+    def c_source(self, n: int) -> str:
+        """C with `void run(double **arrays, long calls, int threads)`, one region for all calls."""
+        count = len(self.rotation)
+        takes = "\n".join(f"    a[{i}] = b[{source}];" for i, source in enumerate(self.rotation))
+        sweeps = "\n".join(f"    sweep{i}(a);" for i in range(len(self.loops)))
+        return "\n".join(
+            [
+                THREADS,
+                *(self._sweep(i, n) for i in range(len(self.loops))),
+                "void run(double **arrays, long calls, int threads) {",
+                "  #pragma omp parallel num_threads(threads)",
+                "  {",
+                f"  double *a[{count}], *b[{count}];",
+                f"  for (int i = 0; i < {count}; i++) a[i] = arrays[i];",
+                "  for (long s = 0; s < calls; s++) {",
+                sweeps,
+                f"    for (int i = 0; i < {count}; i++) b[i] = a[i];",
+                takes,
+                "  }",
+                "  }",
+                "}",
+                "",
+            ]
+        )
+
+    def _sweep(self, number: int, n: int) -> str:
+        arrays = [
+            f"  {'' if i in self.stored else 'const '}double *restrict a{i} = arrays[{i}];"
+            for i in range(len(self.rotation))
+        ]
+        statements = []
+        for statement in self.loops[number]:
+            for i in range(len(self.rotation)):
+                statement = statement.replace(f"a[{i}]", f"a{i}")
+            statements.append(f"    {statement}")
+        return "\n".join(
+            [
+                f"static __attribute__((noinline)) void sweep{number}(double **arrays) {{",
+                *arrays,
+                f"  const long n = {n}, p = {n + 2};",
+                "  #pragma omp for schedule(static)",
+                "  for (long i = 1; i <= n; i++)",
+                "  for (long j = 1; j <= n; j++) {",
+                "    const long x = i * p + j;",
+                *statements,
+                "  }",
+                "}",
+            ]
+        )
+
+
+def _laplacian(field: str, name: str) -> str:
+    """MLIR of the sum of four neighbours less four times the point, which is %{name}c."""
+    return f"""\
+%{name}n = stencil.access {field}[-1, 0] : !t
+%{name}s = stencil.access {field}[1, 0] : !t
+%{name}w = stencil.access {field}[0, -1] : !t
+%{name}e = stencil.access {field}[0, 1] : !t
+%{name}c = stencil.access {field}[0, 0] : !t
+%{name}0 = arith.addf %{name}n, %{name}s : f64
+%{name}1 = arith.addf %{name}w, %{name}e : f64
+%{name}2 = arith.addf %{name}0, %{name}1 : f64
+%{name}3 = arith.mulf %{name}c, %four : f64
+%{name}lap = arith.subf %{name}2, %{name}3 : f64
+"""
+
+
+WAVE = FieldExample(
+    "wave",
+    "wave equation",
+    (0, 1),
+    (2,),
+    (1, 2, 0),
+    """\
+%ot = stencil.load %f0 : !f -> !t
+%ut = stencil.load %f1 : !f -> !t
+%r = stencil.apply(%o = %ot : !t, %u = %ut : !t) -> (!t) {
+%four = arith.constant 4.0 : f64
+%quarter = arith.constant 0.25 : f64
+%two = arith.constant 2.0 : f64
+"""
+    + _laplacian("%u", "u")
+    + """\
+%old = stencil.access %o[0, 0] : !t
+%pull = arith.mulf %ulap, %quarter : f64
+%ahead = arith.mulf %uc, %two : f64
+%moved = arith.addf %ahead, %pull : f64
+%new = arith.subf %moved, %old : f64
+stencil.return %new : f64
+}
+stencil.store %r to %f2({box}) : !t to !f
+""",
+    ((
+        "const double lap = a[1][x - p] + a[1][x + p] + a[1][x - 1] + a[1][x + 1] - 4 * a[1][x];",
+        "a[2][x] = 2 * a[1][x] + 0.25 * lap - a[0][x];",
+    ),),
+)  # fmt: skip
+
+GRAY_SCOTT = FieldExample(
+    "gray_scott",
+    "Gray-Scott",
+    (0, 1),
+    (2, 3),
+    (2, 3, 0, 1),
+    """\
+%ut = stencil.load %f0 : !f -> !t
+%vt = stencil.load %f1 : !f -> !t
+%ur, %vr = stencil.apply(%u = %ut : !t, %v = %vt : !t) -> (!t, !t) {
+%four = arith.constant 4.0 : f64
+%one = arith.constant 1.0 : f64
+%du = arith.constant 0.16 : f64
+%dv = arith.constant 0.08 : f64
+%feed = arith.constant 0.035 : f64
+%drain = arith.constant 0.1 : f64
+"""
+    + _laplacian("%u", "u")
+    + _laplacian("%v", "v")
+    + """\
+%square = arith.mulf %vc, %vc : f64
+%react = arith.mulf %uc, %square : f64
+%left = arith.subf %one, %uc : f64
+%fed = arith.mulf %left, %feed : f64
+%lost = arith.mulf %vc, %drain : f64
+%ud = arith.mulf %ulap, %du : f64
+%vd = arith.mulf %vlap, %dv : f64
+%u4 = arith.addf %uc, %ud : f64
+%u5 = arith.subf %u4, %react : f64
+%u6 = arith.addf %u5, %fed : f64
+%v4 = arith.addf %vc, %vd : f64
+%v5 = arith.addf %v4, %react : f64
+%v6 = arith.subf %v5, %lost : f64
+stencil.return %u6, %v6 : f64, f64
+}
+stencil.store %ur to %f2({box}) : !t to !f
+stencil.store %vr to %f3({box}) : !t to !f
+""",
+    ((
+        "const double u = a[0][x], v = a[1][x], react = u * (v * v);",
+        "const double ul = a[0][x - p] + a[0][x + p] + a[0][x - 1] + a[0][x + 1] - 4 * u;",
+        "const double vl = a[1][x - p] + a[1][x + p] + a[1][x - 1] + a[1][x + 1] - 4 * v;",
+        "a[2][x] = u + 0.16 * ul - react + 0.035 * (1 - u);",
+        "a[3][x] = v + 0.08 * vl + react - 0.1 * v;",
+    ),),
+)  # fmt: skip
+
+FDTD = FieldExample(
+    "fdtd",
+    "FDTD, in place",
+    (0, 1, 2),
+    (0, 1, 2),
+    (0, 1, 2),
+    """\
+%xt = stencil.load %f0 : !f -> !t
+%yt = stencil.load %f1 : !f -> !t
+%ht = stencil.load %f2 : !f -> !t
+%xr, %yr = stencil.apply(%x = %xt : !t, %y = %yt : !t, %h = %ht : !t) -> (!t, !t) {
+%half = arith.constant 0.5 : f64
+%xc = stencil.access %x[0, 0] : !t
+%yc = stencil.access %y[0, 0] : !t
+%hc = stencil.access %h[0, 0] : !t
+%hw = stencil.access %h[0, -1] : !t
+%hn = stencil.access %h[-1, 0] : !t
+%dx = arith.subf %hc, %hn : f64
+%dy = arith.subf %hc, %hw : f64
+%mx = arith.mulf %half, %dx : f64
+%my = arith.mulf %half, %dy : f64
+%xn = arith.addf %xc, %mx : f64
+%yn = arith.subf %yc, %my : f64
+stencil.return %xn, %yn : f64, f64
+}
+stencil.store %xr to %f0({box}) : !t to !f
+stencil.store %yr to %f1({box}) : !t to !f
+%xl = stencil.load %f0 : !f -> !t
+%yl = stencil.load %f1 : !f -> !t
+%hr = stencil.apply(%x = %xl : !t, %y = %yl : !t, %h = %ht : !t) -> (!t) {
+%half = arith.constant 0.5 : f64
+%xc = stencil.access %x[0, 0] : !t
+%xs = stencil.access %x[1, 0] : !t
+%yc = stencil.access %y[0, 0] : !t
+%ye = stencil.access %y[0, 1] : !t
+%hc = stencil.access %h[0, 0] : !t
+%dx = arith.subf %xs, %xc : f64
+%dy = arith.subf %ye, %yc : f64
+%curl = arith.subf %dx, %dy : f64
+%m = arith.mulf %half, %curl : f64
+%hn = arith.addf %hc, %m : f64
+stencil.return %hn : f64
+}
+stencil.store %hr to %f2({box}) : !t to !f
+""",
+    (
+        (
+            "a[0][x] = a[0][x] + 0.5 * (a[2][x] - a[2][x - p]);",
+            "a[1][x] = a[1][x] - 0.5 * (a[2][x] - a[2][x - 1]);",
+        ),
+        (
+            "const double curl = (a[0][x + p] - a[0][x]) - (a[1][x + 1] - a[1][x]);",
+            "a[2][x] = a[2][x] + 0.5 * curl;",
+        ),
+    ),
+)
+
+EXAMPLES = (WAVE, GRAY_SCOTT, FDTD)

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Many steps of programs over several fields in one call, against C."""
+
+import ctypes
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import twofour
+from twofour.bench.cpu.c_library import GCC, PinnedThreads, build
+from twofour.bench.cpu.comparison import Comparison, LeftOut, checked
+from twofour.bench.cpu.contest import compete
+from twofour.bench.cpu.experiment import TIMES, Bench, Columns, ratio_plot
+from twofour.bench.cpu.field_programs import EXAMPLES, FieldExample
+from twofour.bench.cpu.own import OWN
+from twofour.bench.cpu.pinning import pin_pool
+from twofour.bench.cpu.setting import CpuSetting
+from twofour.bench.cpu.workload import SEED
+from twofour.bench.section import Column, Section, table
+from twofour.runtime.page_offset import empty_at, page_offsets
+
+COLUMNS = Columns((OWN, GCC), (GCC,), ())
+# How far two results of values of order one may be apart after a step, rounded differently.
+STEP_BOUND = 1e-13
+TEXT = f"""\
+All steps in one call from Python, which copies its input fields and returns new ones; f64, halos of
+one cell that stay zero. *gcc*: plain loops in C with OpenMP over arrays of its own, in one parallel
+region for all steps. Arrays lie apart in a page, as those of twofour do. A point of FDTD is one of
+each of its three fields, in two sweeps that update them in place.
+
+{TIMES}"""
+
+
+@dataclass(frozen=True)
+class FieldWorkload:
+    """A program on a square of points, and the threads."""
+
+    example: FieldExample
+    edge: int
+    threads: int
+    dtype: str = "f64"
+    boundary: str = "fixed"
+    terms: int | None = None
+
+    @property
+    def label(self) -> str:
+        return self.example.label
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        return (self.edge,) * 2
+
+    @property
+    def points(self) -> int:
+        """Points that a step updates, in each field."""
+        return self.edge**2
+
+    @property
+    def domain(self) -> str:
+        return f"{self.edge} x {self.edge}"
+
+    def initial(self) -> list[np.ndarray]:
+        """The arguments at first: random numbers inside those that are loaded, zeros elsewhere."""
+        draws = np.random.default_rng(SEED)
+        found = [np.zeros((self.edge + 2,) * 2) for _ in self.example.rotation]
+        for argument in self.example.loaded:
+            found[argument][1:-1, 1:-1] = draws.random(self.extents)
+        return found
+
+
+class _Calls:
+    """Calls of the compiled program, from Python."""
+
+    name = OWN
+
+    def __init__(self, workload: FieldWorkload, cpus: Sequence[int], steps: int):
+        self.steps, self._cpus = steps, cpus[: workload.threads]
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "program.mlir")
+            path.write_text(workload.example.mlir(workload.edge))
+            self._program = twofour.compile(path, threads=workload.threads)
+        initial = workload.initial()
+        self._inputs = [initial[i] for i in workload.example.loaded]
+
+    def _call(self):
+        return self._program(*self._inputs, steps=self.steps)
+
+    def sample(self, sweeps: int) -> float:
+        """Seconds of `sweeps` calls, after another one."""
+        pin_pool(self._cpus)
+        self._call()
+        started = time.perf_counter()
+        for _ in range(sweeps):
+            self._call()
+        return time.perf_counter() - started
+
+    def result(self) -> np.ndarray:
+        """The stored fields after one call, one behind the other."""
+        found = self._call()
+        return np.stack(found if isinstance(found, tuple) else [found])
+
+
+class _Loops:
+    """Loops in C; raises TwofourError where they cannot be compiled."""
+
+    name = GCC
+
+    def __init__(self, workload: FieldWorkload, cpus: Sequence[int], steps: int):
+        self.steps, self._workload = steps, workload
+        library = build(workload.example.c_source(workload.edge))
+        pointer, number = ctypes.c_void_p, ctypes.c_long
+        library.run.argtypes, library.run.restype = [pointer, number, ctypes.c_int], None
+        self._run = library.run
+        self._threads = PinnedThreads(library, cpus[: workload.threads])
+        self._initial = workload.initial()
+        begins = page_offsets(self._initial[0].strides[:-1], len(self._initial))
+        self._arrays = [
+            empty_at(begin, one.shape, one.dtype)
+            for begin, one in zip(begins, self._initial, strict=True)
+        ]
+        places = [array.ctypes.data for array in self._arrays]
+        self._places = (ctypes.c_void_p * len(places))(*places)
+
+    def _begin(self) -> None:
+        for array, values in zip(self._arrays, self._initial, strict=True):
+            array[...] = values
+
+    def sample(self, sweeps: int) -> float:
+        """Seconds of `sweeps` times all steps, from the initial values on."""
+        self._begin()
+        self._threads.prepare()
+        try:
+            self._run(self._places, self.steps, self._workload.threads)
+            started = time.perf_counter()
+            self._run(self._places, sweeps * self.steps, self._workload.threads)
+            return time.perf_counter() - started
+        finally:
+            self._threads.rest()
+
+    def result(self) -> np.ndarray:
+        """The stored fields after all steps, one behind the other."""
+        self._begin()
+        self._run(self._places, self.steps, self._workload.threads)
+        self._threads.rest()
+        example = self._workload.example
+        places = list(range(len(self._arrays)))
+        for _ in range(self.steps - 1):
+            places = [places[source] for source in example.rotation]
+        return np.stack([self._arrays[places[i]] for i in example.stored])
+
+
+def workloads(setting: CpuSetting) -> list[FieldWorkload]:
+    """Every program at every size."""
+    return [
+        FieldWorkload(example, size, threads)
+        for size, threads in setting.pairs
+        for example in EXAMPLES
+    ]
+
+
+def count(setting: CpuSetting) -> int:
+    """The number of comparisons."""
+    return len(workloads(setting))
+
+
+def compare_all(bench: Bench) -> Iterator[Comparison]:
+    """Time every program."""
+    steps, cpus = bench.setting.steps, bench.cpus
+    for one in workloads(bench.setting):
+        found = Comparison(one, steps)
+        own = _Calls(one, cpus, steps)
+        makers = {GCC: lambda one=one: _Loops(one, cpus, steps)}
+        right = checked(makers, own.result(), STEP_BOUND * steps, found)
+        found.samples, failed = compete([own, *right], bench.setting.rounds)
+        found.left_out += [LeftOut(name, reason) for name, reason in failed.items()]
+        yield found
+
+
+def section(made: Sequence[Comparison]) -> Section:
+    """A table of all, and a plot."""
+    columns = [Column("program"), Column("domain"), Column("threads"), *COLUMNS.heads()]
+    rows = [
+        [one.workload.label, one.workload.domain, one.workload.threads, *COLUMNS.row(one)]
+        for one in made
+    ]
+    title = f"{made[0].steps} steps in one call"
+    labels = [f"{one.workload.label}\n{one.workload.edge}" for one in made]
+    plot = ratio_plot("cpu-fields", title, "program and edge", made, labels, (GCC,))
+    samples = [one.as_dict() for one in made]
+    found = table(title, columns, rows, "measured")
+    return Section("fields", "Programs over several fields", TEXT, (found,), (plot,), samples)
