@@ -2,6 +2,7 @@
 """When the memory of fields is read and written in a function whose sweeps are calls of kernels."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from twofour.dialects.stencil.aliases import is_memory, may_alias, root
 from twofour.dialects.stencil.box import Box
@@ -13,6 +14,22 @@ from twofour.targets.cpu.kernel_abi import IN_PLACE_ATTRIBUTE
 
 # Ops that carry memory around without reading or writing it.
 _CARRIERS = ("func.return", "scf.for", "scf.yield", "memref.cast", CAST)
+
+
+@dataclass(frozen=True)
+class Load:
+    """A load: the memory that it is of, and the ops that read its temp, each with its block."""
+
+    op: ir.Operation
+    field: ir.Value
+    block: ir.Block
+    readers: tuple[tuple[ir.Operation, ir.Block], ...]
+
+
+def load_of(op) -> Load:
+    """What is known of a load before ops around it are erased."""
+    found = tuple((reader, reader.block) for reader in readers(op.results[0]))
+    return Load(op.operation, root(op.operands[0]), op.operation.block, found)
 
 
 def is_written_before_last_read(load) -> bool:
@@ -47,7 +64,7 @@ def readers(temp: ir.Value) -> Iterator[ir.Operation]:
 
 
 def views_read(call) -> list[tuple[ir.Value, Box]] | None:
-    """The temps that a kernel reads, and which part of each; None where that is not plain."""
+    """The temps whose memory a kernel reads, and which part; None where that is not plain."""
     found = []
     for operand in call.operands:
         owner = defining_op(operand)
@@ -67,11 +84,11 @@ def views_read(call) -> list[tuple[ir.Value, Box]] | None:
         temp, view = whole.operands[0], part.opview
         starts = [lo + at for lo, at in zip(temp.type.box.lower, view.static_offsets, strict=True)]
         ends = [lo + n for lo, n in zip(starts, view.static_sizes, strict=True)]
-        found.append((temp, Box(tuple(starts), tuple(ends))))
+        found.append((_loaded_from(temp), Box(tuple(starts), tuple(ends))))
     return found
 
 
-def loaded_from(temp: ir.Value) -> ir.Value:
+def _loaded_from(temp: ir.Value) -> ir.Value:
     """The temp that another one has its values from."""
     owner = defining_op(temp)
     while owner is not None and owner.name == "stencil.buffer":

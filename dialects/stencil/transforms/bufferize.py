@@ -33,8 +33,7 @@ from twofour.dialects.stencil.box import Box
 from twofour.dialects.stencil.memory_uses import (
     copied_before_stores,
     is_written_before_last_read,
-    loaded_from,
-    readers,
+    load_of,
     touched_memory,
     views_read,
     works_in_place,
@@ -102,8 +101,8 @@ class _Function:
         self.stored = [root(op.operands[1]) for op in nested_ops(function, "stencil.store")]
         self.copied = copied_before_stores(function)
         self.touched = touched_memory(function)
-        loads = nested_ops(function, "stencil.load")
-        self.readers = {load.operation: list(readers(load.results[0])) for load in loads}
+        # Known before ops are erased, block by block.
+        self.loads = [load_of(op) for op in nested_ops(function, "stencil.load")]
         self.views_read = {
             call.operation: views_read(call) for call in nested_ops(function, "func.call")
         }
@@ -134,12 +133,17 @@ class _Function:
                         for inner in region.blocks:
                             self._block(inner)
         for op in reversed(done):
-            op.operation.erase()
+            self._erase(op.operation)
         terminator = list(block.operations)[-1]
         with ir.InsertionPoint(terminator), terminator.location:
             for buffer in self.allocated:
                 memref.DeallocOp(buffer)
         self.allocated = outer
+
+    def _erase(self, op: ir.Operation) -> None:
+        results = list(op.results)
+        self.touched = [value for value in self.touched if value not in results]
+        op.erase()
 
     def _load(self, op) -> None:
         source, temp = op.operands[0], op.results[0]
@@ -166,7 +170,7 @@ class _Function:
                 view = target.view(box)
             self.allocated.remove(buffer.memref)
             buffer.memref.replace_all_uses_with(view)
-            allocation.erase()
+            self._erase(allocation)
             self.temps[temp] = _Buffer(view, box)
         else:
             self.copy(buffer.view(box), target.view(box))
@@ -194,24 +198,20 @@ class _Function:
         """Whether what a field holds before a store is read before the kernel runs that fills the
         allocation, or by this kernel only point by point.
         """
-        field, here = store.operands[1], store.operation.block
-        loads = [load for load in self.readers if may_alias(field, load.operands[0])]
+        here = store.operation.block
+        loads = [load for load in self.loads if may_alias(store.operands[1], load.field)]
         if not loads:
             return True
         kernel = self._kernel_that_fills(allocation)
         views = self.views_read.get(kernel)
         if views is None or any(load.block != here for load in loads):
             return False
-        before = [load for load in loads if load.is_before_in_block(store.operation)]
-        for reader in itertools.chain(*(self.readers[load] for load in before)):
-            if reader == kernel:
-                continue
-            if reader.block != here or not reader.is_before_in_block(kernel):
+        before = [load for load in loads if load.op.is_before_in_block(store.operation)]
+        for reader, block in itertools.chain(*(load.readers for load in before)):
+            if block != here or (reader != kernel and not reader.is_before_in_block(kernel)):
                 return False
-        temps = [load.results[0] for load in before]
-        return all(
-            read == box for temp, read in self.views_read[kernel] if loaded_from(temp) in temps
-        )
+        temps = [load.op.results[0] for load in before]
+        return all(read == box for temp, read in views if temp in temps)
 
     def _kernel_that_fills(self, allocation: ir.Operation) -> ir.Operation | None:
         """The call of a kernel that may write to what it reads point by point."""
