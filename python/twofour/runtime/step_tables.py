@@ -100,8 +100,10 @@ class StepTables:
             for phase in phases:
                 first, view = len(commands), len(self._views)
                 commands += [self._command(action, self._places[-1]) for action in phase]
-                rows = max(rows for *_, rows in commands[first:])
-                all_phases.append((first, len(commands), rows, self._block(rows, view)))
+                rows = block = max(rows for *_, rows in commands[first:])
+                if len(phase) > 1:
+                    block = min(rows, self._block(view))
+                all_phases.append((first, len(commands), rows, block))
             first_phases.append(len(all_phases))
             following = self._rotated(rotation)
             if following == self._places[0]:
@@ -133,18 +135,19 @@ class StepTables:
         """The tables on buffers of one run."""
         return BoundTables(self, arrays)
 
-    def _block(self, rows: int, first_view: int) -> int:
+    def _block(self, first_view: int) -> int:
         """Rows that each command of a phase does before it is the next one's turn.
 
-        What the views of these rows hold fits a core's second cache.
+        What the views of these rows hold fits a part of a core's second cache.
         """
         bytes_of_row = sum(
             self._models[buffer].itemsize * math.prod(words[4:][: len(words[3:]) // 2 - 1])
             for buffer, words in self._views[first_view:]
             if buffer >= 0
         )
-        block = int(BLOCK_SHARE * caches().second / bytes_of_row) // ROWS * ROWS
-        return min(rows, max(block, ROWS))
+        # Of planes, a single one may be much.
+        least = ROWS if max(model.ndim for model in self._models) < 3 else 1
+        return max(least, int(BLOCK_SHARE * caches().second / bytes_of_row) // least * least)
 
     def _command(self, action: Copy | Launch, places: Sequence[int]) -> tuple[int, ...]:
         """Words of a command; its views are appended."""
