@@ -293,6 +293,8 @@ class FieldProgram(_Compiled):
             interior = self.inputs[0].interior
             if interior is not None and len(interior[0]) == len(parsed):
                 self._linear = executable.linear_stepper(parsed, threads, interior)
+        if self._linear is None:
+            self._fields.get_ready()
         if compiled.fused is not None and self._linear is None:
             raise TwofourError(
                 "expected input and output fields of one type to fuse steps", SourceLocation(path)

@@ -179,6 +179,9 @@ class FieldStepper:
             progress(steps, steps)
         return self._results(arguments, inputs, loaded, steps)
 
+    def get_ready(self) -> None:
+        """Do what the first run would have to do before it begins."""
+
     def _run(
         self, arguments: list, steps: int, progress: Callable[[int, int], None] | None
     ) -> list:

@@ -71,6 +71,10 @@ class NativeFieldStepper(HostFieldStepper):
         self._numbers, self._launches, self._workspaces = numbers, launches, workspaces
         self._code, self._threads = code, threads
 
+    def get_ready(self) -> None:
+        """Compile the driver, and make its tables."""
+        _ = self._tables
+
     def _run(
         self, arguments: list, steps: int, progress: Callable[[int, int], None] | None
     ) -> list:
@@ -100,7 +104,7 @@ class NativeFieldStepper(HostFieldStepper):
 
     @cached_property
     def _tables(self) -> StepTables:
-        """Made for the first run: few programs compile their driver anew, but some do."""
+        """Made when it is needed: of linear programs other steppers run."""
         arguments = {field.position: (field.shape, field.element.storage) for field in self.fields}
         arguments |= {place: ((), dtype) for place, dtype in self._numbers.items()}
         kinds = [*(arguments[place] for place in range(len(arguments))), *self._workspaces]
