@@ -222,6 +222,8 @@ def test_buffers_are_used_again(tmp_path):
     places = {array.ctypes.data for _ in range(6) for array in stepper.advance(inputs, 3)}
     # Those of the result that is there, and of the run under way.
     assert len(places) <= 4
+    (pool,) = stepper._pools.values()
+    assert len(pool._idle) == len(stepper.fields)
 
 
 def test_programs_that_do_more_than_sweep_are_called_as_they_are(tmp_path):
