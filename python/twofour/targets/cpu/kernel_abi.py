@@ -29,18 +29,17 @@ INPUTS_ATTRIBUTE = "stencil.kernel_inputs"
 IN_PLACE_ATTRIBUTE = "stencil.in_place"
 
 
-def kernel_function(name: str, arguments: Sequence[ir.Type], inputs: int | None) -> func.FuncOp:
+def kernel_function(name: str, arguments: Sequence[ir.Type], inputs: int) -> func.FuncOp:
     """A function callable from C, with `arguments` and then the range of the outermost axis.
 
     The first `inputs` arguments are input views, the rest output views, and the function says so in
-    an attribute; None stands for a function that takes anything else besides.
+    an attribute.
     """
     index = ir.IndexType.get()
     function = func.FuncOp(name, ir.FunctionType.get([*arguments, index, index], []))
     function.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
-    if inputs is not None:
-        count = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), inputs)
-        function.attributes[INPUTS_ATTRIBUTE] = count
+    count = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), inputs)
+    function.attributes[INPUTS_ATTRIBUTE] = count
     function.add_entry_block()
     return function
 
