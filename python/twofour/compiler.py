@@ -99,7 +99,7 @@ def lowering_passes(module: ir.Module, is_step: bool, reassociate: bool) -> list
     direct = ConvertStencilToVectorPass(
         machine="host", reassociate=reassociate, past_caches="beside" if is_step else "instead"
     )
-    copies = [BufferizePass(copies="ops"), ConvertCopyToKernelsPass()]
+    copies = [BufferizePass(), ConvertCopyToKernelsPass()]
     return [*passes, direct, ConvertStencilToLoopsPass(), *copies]
 
 

@@ -23,10 +23,10 @@ written before the temp is read for the last time.
 """
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from twofour.dialects.stencil.aliases import is_memory, may_alias, root
 from twofour.dialects.stencil.box import Box
@@ -41,7 +41,7 @@ from twofour.dialects.stencil.memory_uses import (
 from twofour.dialects.stencil.sweep import CAST, subview
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.dialects.stencil.types import FieldType, TempType
-from twofour.mlir import arith, func, ir, memref, scf
+from twofour.mlir import func, ir, memref
 from twofour.mlir_support import defining_op, error_at
 from twofour.passes import ModulePass
 
@@ -56,23 +56,6 @@ def _memref_type(field: FieldType) -> ir.MemRefType:
 
 def _converted(kind: ir.Type) -> ir.Type:
     return _memref_type(kind) if isinstance(kind, FieldType) else kind
-
-
-def _copy_by_loops(source: ir.Value, target: ir.Value) -> None:
-    """Copy a memref to another of the same extents, by plain loops."""
-    index = ir.IndexType.get()
-
-    def level(point: list[ir.Value]) -> None:
-        if len(point) == source.type.rank:
-            memref.store(memref.load(source, point), target, point)
-            return
-        axis = arith.ConstantOp(index, len(point)).result
-        bounds = [arith.ConstantOp(index, 0).result, memref.dim(source, axis)]
-        for i in scf.for_(*bounds, arith.ConstantOp(index, 1).result):
-            level([*point, i])
-            scf.yield_([])
-
-    level([])
 
 
 @dataclass(frozen=True)
@@ -91,10 +74,10 @@ class _Buffer:
 
 
 class _Function:
-    """Bufferization of one function; `copy(source, target)` emits a copy between memrefs."""
+    """Bufferization of one function."""
 
-    def __init__(self, function: func.FuncOp, copy: Callable[[ir.Value, ir.Value], object]):
-        self.function, self.copy = function, copy
+    def __init__(self, function: func.FuncOp):
+        self.function = function
         self.boxes: dict[ir.Value, Box | None] = {}
         self.temps: dict[ir.Value, _Buffer] = {}
         self.allocated: list[ir.Value] = []  # in the current block
@@ -156,7 +139,7 @@ class _Function:
             return
         kind = ir.MemRefType.get(list(box.extents), temp.type.element_type)
         copy = memref.AllocOp(kind, [], []).result
-        self.copy(view, copy)
+        memref.copy(view, copy)
         self.temps[temp] = _Buffer(copy, box)
         self.allocated.append(copy)
 
@@ -173,7 +156,7 @@ class _Function:
             self._erase(allocation)
             self.temps[temp] = _Buffer(view, box)
         else:
-            self.copy(buffer.view(box), target.view(box))
+            memref.copy(buffer.view(box), target.view(box))
 
     def _can_write_through(self, store, buffer: _Buffer, box: Box) -> bool:
         """Whether the kernel that fills `buffer` may write into the field instead."""
@@ -250,7 +233,7 @@ class _Function:
     def _external_store(self, op) -> None:
         source, target = op.operands
         if root(source) != root(target):
-            self.copy(self._memref(source), target)
+            memref.copy(self._memref(source), target)
 
     def _buffer_of(self, temp: ir.Value, op) -> _Buffer:
         if temp not in self.temps:
@@ -316,19 +299,16 @@ def _update_signature(function: func.FuncOp) -> None:
 class BufferizePass(ModulePass):
     """Turn fields and temps into memrefs, after every sweep became a call of a kernel.
 
-    Fields are row-major memrefs of the extents of their bounds. Functions get MLIR's C interface.
-    `copies` says what copies between fields become: loops, or ops (`memref.copy`) that another pass
-    has to lower.
+    Fields are row-major memrefs of the extents of their bounds, and copies between them are
+    `memref.copy`. Functions get MLIR's C interface.
     """
 
     name: ClassVar[str] = "stencil-bufferize"
-    copies: Literal["loops", "ops"] = "loops"
 
     def run(self, module: ir.Operation) -> None:
-        copy = _copy_by_loops if self.copies == "loops" else memref.copy
         for function in nested_ops(module, "func.func"):
             with function.location:
                 if len(function.regions[0].blocks) > 0:
-                    _Function(function, copy).run()
+                    _Function(function).run()
                     function.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
                 _update_signature(function)

@@ -15,12 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from twofour.runtime.copies import row_axes
 from twofour.runtime.native import descriptor
 from twofour.runtime.plan import Launch
 from twofour.runtime.tile_choice import caches
 
-# Cells of a row from which on it is copied as one.
-SHORT_ROW = 8
 # Part of a core's second cache for the rows of a block, which are a multiple of those that kernels
 # sum up at once.
 BLOCK_SHARE, ROWS = 0.25, 8
@@ -217,7 +216,5 @@ def _model(buffer: Buffer) -> np.ndarray:
 
 def _axes(shape: Sequence[int]) -> list[int]:
     """An order of axes: the longest one first, but for rows worth copying as one."""
-    axes = list(range(len(shape)))
-    if len(axes) > 1 and shape[-1] < SHORT_ROW:
-        axes[-2:] = axes[:-3:-1]
+    axes = row_axes(shape)
     return sorted(axes[:-1], key=lambda axis: -shape[axis]) + axes[-1:]

@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 
 from twofour.runtime.boundary import AxisBoundary, storage_constant
+from twofour.runtime.copies import row_axes
 from twofour.runtime.dtypes import ElementType
 from twofour.runtime.haloed_tiles import HaloedSteps
 from twofour.runtime.native import NativeKernel
@@ -36,8 +37,6 @@ CONSTANTS = len((SOURCE, TARGET)) + len(SCRATCH)
 ARRAYS = CONSTANTS + 1
 # Workspaces that are kept for later runs.
 MOST_IDLE = 3
-# Cells of a row from which on it is copied as one.
-SHORT_ROW = 8
 
 
 @dataclass(frozen=True)
@@ -200,13 +199,8 @@ class TileProgram:
         self._views.append([cells.array, offset, 0, 0, 0, *extents, *steps])
 
     def _copied(self, action: Copy) -> tuple[int, ...]:
-        """The views of a copy; returns their shape.
-
-        Columns of a few cells are copied along the next axis: a row of them takes longer to begin.
-        """
-        axes = list(range(len(action.shape)))
-        if len(axes) > 1 and action.shape[-1] < SHORT_ROW:
-            axes[-2:] = axes[:-3:-1]
+        """The views of a copy; returns their shape."""
+        axes = row_axes(action.shape)
         shape = tuple(action.shape[axis] for axis in axes)
         if action.source is not None:
             self._view(action.source, action.shape, axes=axes)

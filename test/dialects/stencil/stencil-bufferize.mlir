@@ -1,5 +1,4 @@
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --stencil-bufferize | filecheck %s
-// RUN: twofour-opt %s --split-input-file --verify-diagnostics --stencil-bufferize=copies=ops | filecheck %s --check-prefix=OPS
 
 !field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
 !temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f64>
@@ -50,20 +49,9 @@ func.func private @kernel(!view, !view)
 // CHECK: %[[RESULT:.*]] = memref.alloc() : memref<64xf64>
 // CHECK: call @kernel(
 // CHECK: %[[PART:.*]] = memref.subview %[[U]][1] [64] [1]
-// CHECK: scf.for %[[J:[a-z0-9]+]] =
-// CHECK-NEXT: %[[Y:.*]] = memref.load %[[RESULT]][%[[J]]]
-// CHECK-NEXT: memref.store %[[Y]], %[[PART]][%[[J]]]
+// CHECK-NEXT: memref.copy %[[RESULT]], %[[PART]]
 // CHECK: memref.dealloc %[[RESULT]]
 // CHECK: return
-
-// Copies may also stay ops, for passes that make kernels of them.
-
-// OPS-LABEL: func.func @in_place(
-// OPS-SAME: %[[U:[a-z0-9]+]]: memref<66xf64>
-// OPS: %[[RESULT:.*]] = memref.alloc() : memref<64xf64>
-// OPS: %[[PART:.*]] = memref.subview %[[U]][1] [64] [1]
-// OPS-NEXT: memref.copy %[[RESULT]], %[[PART]]
-// OPS-NOT: memref.load
 func.func @in_place(%u: !field) {
   %t = "stencil.load"(%u) : (!field) -> !temp
   %m0 = builtin.unrealized_conversion_cast %t : !temp to !static
@@ -91,9 +79,7 @@ func.func private @kernel(!view, !view)
 // CHECK-LABEL: func.func @read_later(
 // CHECK-SAME: %[[U:[a-z0-9]+]]: memref<66xf64>, %[[V:[a-z0-9]+]]: memref<66xf64>
 // CHECK: %[[LOADED:.*]] = memref.alloc() : memref<66xf64>
-// CHECK: scf.for %[[I:[a-z0-9]+]] =
-// CHECK-NEXT: %[[X:.*]] = memref.load %[[U]][%[[I]]]
-// CHECK-NEXT: memref.store %[[X]], %[[LOADED]][%[[I]]]
+// CHECK-NEXT: memref.copy %[[U]], %[[LOADED]]
 // CHECK: memref.cast %[[LOADED]]
 // CHECK: %[[RESULT:.*]] = memref.alloc() : memref<64xf64>
 // CHECK: call @kernel(
@@ -166,8 +152,8 @@ func.func private @kernel(!view, !view)
 // CHECK: call @kernel(
 // CHECK: %[[B:.*]] = memref.alloc() : memref<64xf64>
 // CHECK: call @kernel(
-// CHECK: memref.load %[[A]]
-// CHECK: memref.load %[[B]]
+// CHECK: memref.copy %[[A]], %
+// CHECK: memref.copy %[[B]], %
 func.func @overlapping_stores(%u: !field, %v: !field) {
   %t = "stencil.load"(%u) : (!field) -> !temp
   %m0 = builtin.unrealized_conversion_cast %t : !temp to !static
@@ -242,9 +228,8 @@ func.func private @kernel(!view, !view)
 // CHECK: memref.cast %[[CAST]] : memref<66xf64> to memref<66xf64, strided<[1], offset: ?>>
 // CHECK: memref.subview %[[M]][1] [64] [1]
 // CHECK: call @kernel(
-// CHECK: %[[X:.*]] = memref.load %[[M]][
-// CHECK-NEXT: memref.store %[[X]], %[[C]][
-// CHECK-NOT: memref.load
+// CHECK: memref.copy %[[M]], %[[C]]
+// CHECK-NOT: memref.copy
 // CHECK: return
 func.func @views(%any: !stencil.field<1 : i64, f64>, %m: memref<66xf64>, %copy: memref<?xf64>) {
   %u = "stencil.cast"(%any) : (!stencil.field<1 : i64, f64>) -> !field
@@ -277,10 +262,7 @@ func.func private @kernel(!view, !view)
 // CHECK-LABEL: func.func @copy(
 // CHECK-SAME: %[[U:[a-z0-9]+]]: memref<6x8xf32>, %[[V:[a-z0-9]+]]: memref<4x5xf32>
 // CHECK: %[[PART:.*]] = memref.subview %[[U]][2, 3] [4, 5] [1, 1] : memref<6x8xf32> to memref<4x5xf32, strided<[8, 1], offset: 19>>
-// CHECK: scf.for %[[I:[a-z0-9]+]] =
-// CHECK: scf.for %[[J:[a-z0-9]+]] =
-// CHECK-NEXT: %[[X:.*]] = memref.load %[[PART]][%[[I]], %[[J]]]
-// CHECK-NEXT: memref.store %[[X]], %[[V]][%[[I]], %[[J]]]
+// CHECK-NEXT: memref.copy %[[PART]], %[[V]]
 func.func @copy(%u: !stencil.field<#stencil.bounds<[-2, -3], [4, 5]>, f32>, %v: !stencil.field<#stencil.bounds<[0, 0], [4, 5]>, f32>) {
   %t = "stencil.load"(%u) : (!stencil.field<#stencil.bounds<[-2, -3], [4, 5]>, f32>) -> !stencil.temp<#stencil.bounds<[-2, -3], [4, 5]>, f32>
   "stencil.store"(%t, %v) {bounds = #stencil.bounds<[0, 0], [4, 5]>} : (!stencil.temp<#stencil.bounds<[-2, -3], [4, 5]>, f32>, !stencil.field<#stencil.bounds<[0, 0], [4, 5]>, f32>) -> ()
@@ -341,9 +323,8 @@ func.func private @kernel(!view, !view)
 // CHECK-SAME: %[[U:[a-z0-9]+]]: memref<66xf64>, %[[M:[a-z0-9]+]]: memref<66xf64>, %[[C:[a-z0-9]+]]: memref<66xf64>
 // CHECK: %[[RESULT:.*]] = memref.alloc() : memref<64xf64>
 // CHECK: call @kernel(
-// CHECK: memref.load %[[M]][
-// CHECK: memref.store %{{.*}}, %[[C]][
-// CHECK: memref.load %[[RESULT]][
+// CHECK: memref.copy %[[M]], %[[C]]
+// CHECK: memref.copy %[[RESULT]], %
 func.func @copied_before(%u: !field, %m: memref<66xf64>, %c: memref<66xf64>) {
   %v = "stencil.external_load"(%m) : (memref<66xf64>) -> !field
   %t = "stencil.load"(%u) : (!field) -> !temp
@@ -379,7 +360,7 @@ func.func private @kernel(!view, !view)
 // CHECK-DAG: %[[TARGET:.*]] = memref.subview %[[U]][1] [64] [1] : memref<66xf64>
 // CHECK-DAG: %[[OUT:.*]] = memref.cast %[[TARGET]]
 // CHECK: call @in_place(%{{.*}}, %[[OUT]])
-// CHECK-NOT: memref.load
+// CHECK-NOT: memref.copy
 func.func @point_by_point(%u: !field) {
   %t = "stencil.load"(%u) : (!field) -> !temp
   %m0 = builtin.unrealized_conversion_cast %t : !temp to !static
@@ -410,7 +391,7 @@ func.func private @kernel(!view, !view)
 // CHECK-LABEL: func.func @neighbours(
 // CHECK: memref.alloc() : memref<64xf64>
 // CHECK: call @in_place(
-// CHECK: memref.load
+// CHECK: memref.copy
 func.func @neighbours(%u: !field) {
   %t = "stencil.load"(%u) : (!field) -> !temp
   %m0 = builtin.unrealized_conversion_cast %t : !temp to !static
@@ -441,7 +422,7 @@ func.func private @kernel(!view, !view)
 // CHECK-LABEL: func.func @other_kernel(
 // CHECK: memref.alloc() : memref<64xf64>
 // CHECK: call @kernel(
-// CHECK: memref.load
+// CHECK: memref.copy
 func.func @other_kernel(%u: !field) {
   %t = "stencil.load"(%u) : (!field) -> !temp
   %m0 = builtin.unrealized_conversion_cast %t : !temp to !static
@@ -472,7 +453,7 @@ func.func private @kernel(!view, !view)
 // CHECK-LABEL: func.func @stored_later(
 // CHECK: memref.alloc() : memref<64xf64>
 // CHECK: call @in_place(
-// CHECK: memref.load
+// CHECK: memref.copy
 func.func @stored_later(%u: !field, %v: !field) {
   %t = "stencil.load"(%u) : (!field) -> !temp
   %m0 = builtin.unrealized_conversion_cast %t : !temp to !static
@@ -538,8 +519,7 @@ func.func private @kernel(!view, !view)
 // CHECK: %[[RESULT:.*]] = memref.alloc() : memref<64xf64>
 // CHECK: call @kernel(
 // CHECK: %[[PART:.*]] = memref.subview %[[U]][1] [64] [1]
-// CHECK: memref.load %[[RESULT]][
-// CHECK: memref.store %{{.*}}, %[[PART]][
+// CHECK: memref.copy %[[RESULT]], %[[PART]]
 func.func @after_a_loop(%u: !field, %v: !field, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -575,8 +555,7 @@ func.func private @kernel(!view, !view)
 // CHECK: %[[RESULT:.*]] = memref.alloc() : memref<64xf64>
 // CHECK: call @kernel(
 // CHECK: %[[PART:.*]] = memref.subview %[[U]][1] [64] [1]
-// CHECK: memref.load %[[RESULT]][
-// CHECK: memref.store %{{.*}}, %[[PART]][
+// CHECK: memref.copy %[[RESULT]], %[[PART]]
 func.func @captured_by_a_loop(%u: !field, %v: !field, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

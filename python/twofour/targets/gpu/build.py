@@ -309,7 +309,7 @@ def _to_gpu(build: _Build, options: CompileOptions) -> None:
         if choice.rolling:
             _check_march(found, choice, layout)
         plain = replace(plain, aligned=True, rolling=way.rolling, levels=way.levels, **layout)
-    found.run([plain, BufferizePass(copies="ops"), ConvertCopyToGpuPass(chip=chip)])
+    found.run([plain, BufferizePass(), ConvertCopyToGpuPass(chip=chip)])
     if nested_ops(found.module, "func.call"):
         # What a called function does becomes part of the plan.
         inline = [PassElement("inline{default-pipeline=}", None)]
