@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from test_file_loops import HEAD, NESTED, average
 from test_file_programs import COUPLED
 from twofour.compiler import compile_cpu
 from twofour.options import CompileOptions
@@ -21,6 +22,7 @@ from twofour.runtime import (
     tile_choice,
 )
 from twofour.runtime.page_offset import PAGE
+from twofour.runtime.step_tables import StepTables
 from twofour.targets.cpu.executable import CpuExecutable
 
 MODES = ("fixed", "zero", "constant(0.5)", "periodic", "reflect", "nearest")
@@ -110,7 +112,7 @@ def executable_of(text, folder):
 
 def one_by_one(stepper, boundary):
     """The stepper that calls the same kernels from Python."""
-    plan = Plan(tuple(stepper._launches), tuple(stepper._workspaces))
+    plan = Plan(tuple(stepper._steps), tuple(stepper._workspaces))
     return FieldStepper(stepper.fields, stepper.rotation, plan.prepare, boundary)
 
 
@@ -170,7 +172,7 @@ def test_slices_of_a_run_and_progress(name, tmp_path, monkeypatch):
     stepper = executable_of(TEXTS[name], tmp_path).field_stepper(boundary)
     inputs, told = inputs_of(stepper), []
     expected = one_by_one(stepper, boundary).advance(inputs, 11)
-    points = stepper._tables.points
+    points = stepper._program_for(()).points
     monkeypatch.setattr(slices, "CALL_SECONDS", slices.POINT_SECONDS * points * 2.5)
     monkeypatch.setattr(slices, "PROGRESS_INTERVAL", 0)
     results = stepper.advance(inputs, 11, progress=lambda *now: told.append(now))
@@ -199,13 +201,13 @@ def test_buffers_lie_apart_in_a_page(tmp_path, monkeypatch):
     """A load of one field must not wait for a store to another at the same place of a page."""
     begins = []
     stepper = executable_of(TEXTS["wave2d"], tmp_path).field_stepper(parse_boundary("fixed", 2), 1)
-    bind = type(stepper._tables).bind
+    bind = StepTables.bind
 
     def seen(self, arrays):
         begins.append([array.ctypes.data % PAGE for array in arrays])
         return bind(self, arrays)
 
-    monkeypatch.setattr(type(stepper._tables), "bind", seen)
+    monkeypatch.setattr(StepTables, "bind", seen)
     inputs = inputs_of(stepper)
     for _ in range(2):
         stepper.advance(inputs, 2)
@@ -227,6 +229,102 @@ def test_buffers_are_used_again(tmp_path):
 
 
 def test_programs_that_do_more_than_sweep_are_called_as_they_are(tmp_path):
-    text = (PROGRAMS / "time_loop.mlir").read_text()
-    stepper = executable_of(text, tmp_path).field_stepper(parse_boundary("fixed", 2), 1)
+    """Here: a sweep that reads the index of a loop."""
+    stepper = executable_of(NESTED, tmp_path).field_stepper(parse_boundary("fixed", 1), 1)
     assert type(stepper) is HostFieldStepper
+
+
+ROTATING = f"""{HEAD}
+func.func @rotating(%a: !field, %b: !field, %c: !field, %d: !field, %count: i32)
+    attributes {{stencil.rotation = array<i64: 3, 1, 2, 0, 4>}} {{
+  %zero = arith.constant 0 : index
+  %end = arith.index_cast %count : i32 to index
+  %one = arith.constant 1 : index
+  {average("0", "%a", "%d")}
+  %p, %q, %r = scf.for %i = %zero to %end step %one
+      iter_args(%x = %a, %y = %b, %z = %c) -> (!field, !field, !field) {{
+    {average("1", "%x", "%y")}
+    {average("2", "%y", "%z", "0.125")}
+    scf.yield %y, %z, %x : !field, !field, !field
+  }}
+  {average("3", "%q", "%d")}
+  return
+}}
+"""
+# The inner loop leaves its fields where they were or changes them, as often as it runs.
+AROUND = f"""{HEAD}
+func.func @around(%a: !field, %b: !field, %c: !field, %often: index, %count: i64) {{
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %two = arith.constant 2 : index
+  %end = arith.index_cast %count : i64 to index
+  %p, %q = scf.for %i = %one to %end step %two
+      iter_args(%x = %a, %y = %b) -> (!field, !field) {{
+    %u, %v = scf.for %j = %zero to %often step %one
+        iter_args(%s = %x, %t = %y) -> (!field, !field) {{
+      {average("0", "%s", "%t")}
+      scf.yield %t, %s : !field, !field
+    }}
+    {average("1", "%v", "%c", "-0.5")}
+    scf.yield %v, %u : !field, !field
+  }}
+  {average("2", "%q", "%c", "0.75")}
+  return
+}}
+"""
+# The first iteration reads a field that no other one reads.
+ONCE = f"""{HEAD}
+func.func @once(%a: !field, %b: !field, %c: !field, %count: index) {{
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %p = scf.for %i = %zero to %count step %one iter_args(%x = %a) -> (!field) {{
+    {average("0", "%x", "%b")}
+    {average("1", "%b", "%c")}
+    scf.yield %c : !field
+  }}
+  return
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        *((ROTATING, [count]) for count in (-1, 0, 1, 2, 3, 10)),
+        *((AROUND, [often, count]) for often in (0, 1, 2, 5) for count in (1, 2, 3, 12, 21)),
+        *((ONCE, [count]) for count in (0, 1, 2, 7)),
+    ],
+)
+def test_loops_have_the_bits_of_calls_one_by_one(text, numbers, tmp_path, small_work_is_shared):
+    boundary = parse_boundary("fixed", 1)
+    stepper = executable_of(text, tmp_path).field_stepper(boundary, 3)
+    assert isinstance(stepper, NativeFieldStepper)
+    inputs = inputs_of(stepper)
+    for steps in (1, 2, 5) if stepper._feeds_back() else (1,):
+        expected = one_by_one(stepper, boundary).advance(inputs, steps, numbers)
+        assert_same_bits(stepper.advance(inputs, steps, numbers), expected)
+
+
+def test_slices_of_loops_and_progress(tmp_path, monkeypatch):
+    """Slices end in the middle of loops, and progress counts calls."""
+    boundary = parse_boundary("fixed", 1)
+    stepper = executable_of(AROUND, tmp_path).field_stepper(boundary, 2)
+    inputs, told = inputs_of(stepper), []
+    expected = one_by_one(stepper, boundary).advance(inputs, 4, [3, 9])
+    monkeypatch.setattr(slices, "CALL_SECONDS", slices.POINT_SECONDS * 40 * 5)
+    monkeypatch.setattr(slices, "PROGRESS_INTERVAL", 0)
+    results = stepper.advance(inputs, 4, [3, 9], lambda *now: told.append(now))
+    assert_same_bits(results, expected)
+    # A call makes 4 iterations of 3 rounds and one each, and a last one.
+    rounds = 4 * (4 * (3 + 1) + 1)
+    assert told[0] == (5 * 4 // rounds, 4) and told[-1] == (4, 4)
+    assert len(told) > 4 and told == sorted(told)
+
+
+def test_loops_take_the_numbers_of_each_run(tmp_path):
+    boundary = parse_boundary("fixed", 1)
+    stepper = executable_of(AROUND, tmp_path).field_stepper(boundary, 1)
+    inputs = inputs_of(stepper)
+    for numbers in ([2, 5], [3, 5], [3, 12], [2, 5]):
+        expected = one_by_one(stepper, boundary).advance(inputs, 1, numbers)
+        assert_same_bits(stepper.advance(inputs, 1, numbers), expected)

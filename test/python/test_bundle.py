@@ -13,8 +13,8 @@ from ptx_cases import kernel_entry, linear_bundle, manifest
 from twofour.errors import TwofourError
 from twofour.runtime import Bundle
 from twofour.runtime.bundle import MAGIC
+from twofour.runtime.loops import Bound, Carried, View
 from twofour.runtime.manifest import FORMAT, step_entry
-from twofour.runtime.plan import Bound, Carried, View
 
 HEADER = 12 + 32
 STAR = {(0, 0): 0.5, (0, 1): 0.25, (-2, 0): 0.25}

@@ -33,9 +33,10 @@ from twofour.runtime.dtypes import (
 )
 from twofour.runtime.fields import FieldSpec, FieldStepper
 from twofour.runtime.host_fields import HostFieldStepper, NativeFieldStepper
+from twofour.runtime.loops import Bound, Carried, Launch, Loop, Step, View
 from twofour.runtime.manifest import KernelSpec, field_entry, step_entry
 from twofour.runtime.native import BoundKernel, NativeFunction, NativeKernel
-from twofour.runtime.plan import Bound, Carried, Launch, Loop, Plan, View
+from twofour.runtime.plan import Plan
 from twofour.runtime.programs import LoadedFieldProgram, LoadedStencil, from_bundle, load
 from twofour.runtime.progress import Progress
 from twofour.runtime.step_tables import StepCode, step_code
@@ -72,6 +73,7 @@ __all__ = [
     "NativeKernel",
     "Plan",
     "Progress",
+    "Step",
     "StepCode",
     "TileCode",
     "TiledStepper",

@@ -3,15 +3,25 @@
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 
 import numpy as np
 
 from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.buffer_pool import BufferPool
 from twofour.runtime.fields import FieldSpec, FieldStepper
+from twofour.runtime.loops import (
+    Carried,
+    Course,
+    Loop,
+    Step,
+    View,
+    bound_arguments,
+    nested_launches,
+)
 from twofour.runtime.page_offset import empty_at, page_offsets
-from twofour.runtime.plan import Launch
+from twofour.runtime.rounds import Program
 from twofour.runtime.slices import run_in_slices, waking_threads
 from twofour.runtime.step_tables import Buffer, Copy, StepCode, StepTables
 from twofour.runtime.threads import run_together
@@ -19,6 +29,8 @@ from twofour.runtime.tile_choice import worth_threads
 
 # Arrays of a program that lie apart in a page; others lie like them again.
 APART = 16
+# As many calls as a run has.
+ANY_NUMBER = 1 << 62
 
 
 class HostFieldStepper(FieldStepper):
@@ -50,10 +62,10 @@ class HostFieldStepper(FieldStepper):
 
 
 class NativeFieldStepper(HostFieldStepper):
-    """Advances fields by the launches of a program: native code runs all of them, and all steps.
+    """Advances fields by the launches and loops of a program: native code runs all of them.
 
-    `numbers` are the types of the arguments that are numbers, by their positions. `launches` are
-    those of one call, on the arguments and on `workspaces`, (shape, dtype) each.
+    `numbers` are the types of the arguments that are numbers, by their positions. `steps` are those
+    of one call, on the arguments and on `workspaces`, (shape, dtype) each.
     """
 
     def __init__(
@@ -61,19 +73,30 @@ class NativeFieldStepper(HostFieldStepper):
         fields: Sequence[FieldSpec],
         numbers: Mapping[int, np.dtype],
         rotation: Sequence[int],
-        launches: Sequence[Launch],
+        steps: Sequence[Step],
         workspaces: Sequence[tuple[tuple[int, ...], np.dtype]],
         boundary: Sequence[AxisBoundary],
         code: Callable[[int], StepCode],
         threads: int,
     ):
         super().__init__(fields, rotation, None, boundary)
-        self._numbers, self._launches, self._workspaces = numbers, launches, workspaces
-        self._code, self._threads = code, threads
+        self._numbers, self._workspaces, self._threads = numbers, workspaces, threads
+        self._steps, self._code = steps, code
+        # Arguments that say how often loops run.
+        self._bounds = bound_arguments(steps)
+        carried = tuple(
+            Carried(place, View(place, ()), View(heir, ())) for place, heir in enumerate(rotation)
+        )
+        calls = Loop(-1, 0, ANY_NUMBER, 1, carried, ())
+        self._course = Course(calls, {}, lambda loop: range(loop.upper))
+        self._calls = replace(calls, body=(*self._copies(), *steps))
+        self._program: tuple[tuple[int, ...], Program] | None = None
 
     def get_ready(self) -> None:
-        """Compile the driver, and make its tables."""
-        _ = self._tables
+        """Compile the driver, and make its tables where no argument decides on them."""
+        _ = self._driver
+        if not self._bounds:
+            self._program_for(())
 
     def _run(
         self, arguments: list, steps: int, progress: Callable[[int, int], None] | None
@@ -86,62 +109,51 @@ class NativeFieldStepper(HostFieldStepper):
             np.array(argument, self._numbers[place]) if place in self._numbers else argument
             for place, argument in enumerate(arguments)
         ]
-        tables = self._tables
-        bound, points = tables.bind([*arrays, *workspaces]), tables.points
-        most, done = worth_threads(points, self._threads), 0
+        program = self._program_for(tuple(arguments[place] for place in self._bounds))
+        run = program.bind([*arrays, *workspaces], steps)
+        most = worth_threads(program.points, self._threads)
 
-        def advance(count: int) -> int:
-            nonlocal done
-            run_together(
-                lambda thread, together: bound.run(done, count, thread, together),
-                waking_threads(points * count, most),
-            )
-            done += count
-            return count
+        def advance(rounds: int) -> int:
+            work = run.take(rounds)
+            run_together(work, waking_threads(program.points * rounds, most))
+            return rounds
 
-        run_in_slices(advance, steps, points, progress)
-        return [arguments[place] for place in tables.places(steps)[: len(arguments)]]
+        def tell(done: int, of: int) -> None:
+            progress(done * steps // of, steps)
+
+        run_in_slices(advance, run.rounds, program.points, tell if progress else None)
+        last = self._course.at(steps - 1)
+        return [arguments[last[place].buffer] for place in range(len(arguments))]
 
     @cached_property
-    def _tables(self) -> StepTables:
-        """Made when it is needed: of linear programs other steppers run."""
+    def _driver(self) -> StepCode:
+        """Compiled when it is needed: of linear programs other steppers run."""
+        launches = nested_launches(self._steps)
+        return self._code(max([2, *(len(one.inputs) + len(one.outputs) for one in launches)]))
+
+    def _program_for(self, bounds: tuple[int, ...]) -> Program:
+        """The program where loops run to these numbers; that of the last run is kept."""
+        kept = self._program
+        if kept is None or kept[0] != bounds:
+            kept = self._program = bounds, self._build(dict(zip(self._bounds, bounds, strict=True)))
+        return kept[1]
+
+    def _build(self, bounds: Mapping[int, int]) -> Program:
         arguments = {field.position: (field.shape, field.element.storage) for field in self.fields}
         arguments |= {place: ((), dtype) for place, dtype in self._numbers.items()}
         kinds = [*(arguments[place] for place in range(len(arguments))), *self._workspaces]
         buffers = [Buffer(shape, np.dtype(dtype)) for shape, dtype in kinds]
-        most = max([2, *(len(one.inputs) + len(one.outputs) for one in self._launches)])
-        return StepTables(self._code(most), buffers, self.rotation, list(self._phases()))
+        return Program(self._calls, bounds, partial(StepTables, self._driver, buffers))
 
-    def _phases(self) -> Iterator[list[Copy | Launch]]:
-        """What a call does, in order: the first phases refill halos."""
+    def _copies(self) -> Iterator[tuple[Copy, ...]]:
+        """What refills halos before a call, in order."""
         loaded = [field.position for field in self.fields if field.loaded]
         refreshed = [(at, self._refresh[at].by_axis) for at in loaded if at in self._refresh]
         for axis in itertools.zip_longest(*(axes for _, axes in refreshed), fillvalue=()):
-            yield [
+            yield tuple(
                 Copy(at, target, None if source is None else at, source, value)
                 for (at, _), operations in zip(refreshed, axis, strict=True)
                 for target, source, value in operations
-            ]
+            )
         for heir, to, copy in self._inherited:
-            yield [Copy(to, box, heir, box) for box in copy.boxes]
-        yield from _together(self._launches)
-
-
-def _together(launches: Sequence[Launch]) -> Iterator[list[Launch]]:
-    """Launches in order, in runs of those that need nothing of each other."""
-    run: list[Launch] = []
-    for launch in launches:
-        if any(_depend(launch, other) for other in run):
-            yield run
-            run = []
-        run.append(launch)
-    yield run
-
-
-def _depend(one: Launch, other: Launch) -> bool:
-    """Whether two launches must not change places."""
-    written = [{view.buffer for view in launch.outputs} for launch in (one, other)]
-    touched = [
-        {view.buffer for view in (*launch.inputs, *launch.outputs)} for launch in (one, other)
-    ]
-    return bool(written[0] & touched[1] or written[1] & touched[0])
+            yield tuple(Copy(to, box, heir, box) for box in copy.boxes)

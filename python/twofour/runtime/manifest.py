@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from twofour.runtime.dtypes import field_element_type
 from twofour.runtime.fields import FieldSpec
-from twofour.runtime.plan import Bound, Carried, Launch, Loop, Step, View
+from twofour.runtime.loops import Bound, Carried, Launch, Loop, Step, View
 
 FORMAT = 4
 

@@ -14,8 +14,9 @@ from twofour.runtime.device_stepping import DeviceLinearStepper, linear_stepper
 from twofour.runtime.dtypes import ElementType, field_element_type
 from twofour.runtime.fields import FieldSpec, FieldStepper, read_scalars
 from twofour.runtime.halo_kernels import halo_kernels
+from twofour.runtime.loops import Loop, Step
 from twofour.runtime.manifest import FieldsProgram, LinearProgram
-from twofour.runtime.plan import Loop, Plan, Step
+from twofour.runtime.plan import Plan
 
 Boundary = str | Sequence[str | AxisBoundary] | None
 

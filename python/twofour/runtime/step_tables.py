@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Steps of programs over several fields as tables of numbers (see twofour.targets.cpu.step_driver).
 
-A step is a row of phases. Commands of one need nothing of each other: copies to the halos on one
-axis, copies of halos between fields, sweeps. Arguments change places after a step, so that as many
-steps have tables as it takes until all are back.
+A round, a step or an iteration of a loop, is a row of phases. Commands of a phase need nothing of
+each other: copies to the halos on one axis, copies of halos between fields, sweeps. Buffers change
+places from round to round, so that as many rounds have tables as differ.
 """
 
 import ctypes
@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from twofour.runtime.copies import row_axes
+from twofour.runtime.loops import Launch
 from twofour.runtime.native import descriptor
-from twofour.runtime.plan import Launch
 from twofour.runtime.tile_choice import caches
 
 # Part of a core's second cache for the rows of a block, which are a multiple of those that kernels
@@ -60,7 +60,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Copy:
-    """Cells [source] of argument `read`, or the number `value`, go to cells [target] of `written`.
+    """Cells [source] of buffer `read`, or the number `value`, go to cells [target] of `written`.
 
     Where a source has one cell on an axis, all cells of the target there get it.
     """
@@ -73,43 +73,36 @@ class Copy:
 
 
 class StepTables:
-    """The phases of all steps until arguments are back in their places.
+    """The phases of rounds that differ; after the last one, round `start` follows again.
 
-    `buffers` are those of the arguments, then the workspaces; a number has one of rank 0. `phases`
-    hold copies and launches of one step; numbers of arguments in them are those of places, which
-    `rotation` fills anew after each step. `points` counts those of all sweeps of a step.
+    `buffers` are those of the arguments, then the workspaces; a number has one of rank 0. The
+    phases of `rounds` hold copies and launches. `points` counts those of all sweeps of a round.
     """
 
     def __init__(
         self,
         code: StepCode,
         buffers: Sequence[Buffer],
-        rotation: Sequence[int],
-        phases: Sequence[Sequence[Copy | Launch]],
+        rounds: Sequence[Sequence[Sequence[Copy | Launch]]],
+        start: int,
     ):
         self._code = code
         self._models = [_model(buffer) for buffer in buffers]
         self._numbers: list[np.ndarray] = []
         self._views: list[tuple[int, list[int]]] = []
         commands: list[tuple[int, ...]] = []
-        phases = [phase for phase in phases if phase]
         first_phases, all_phases = [0], []
-        self._places = [tuple(range(len(buffers)))]
-        while True:
+        for phases in rounds:
             for phase in phases:
                 first, view = len(commands), len(self._views)
-                commands += [self._command(action, self._places[-1]) for action in phase]
+                commands += [self._command(action) for action in phase]
                 rows = block = max(rows for *_, rows in commands[first:])
                 if len(phase) > 1:
                     block = min(rows, self._block(view))
                 all_phases.append((first, len(commands), rows, block))
             first_phases.append(len(all_phases))
-            following = self._rotated(rotation)
-            if following == self._places[0]:
-                break
-            self._places.append(following)
         self._tables = [np.array(table, np.int64) for table in (first_phases, all_phases, commands)]
-        launches = [one for phase in phases for one in phase if isinstance(one, Launch)]
+        launches = [one for phase in rounds[0] for one in phase if isinstance(one, Launch)]
         self.points = sum(
             self._models[one.outputs[0].buffer][one.outputs[0].slices].size for one in launches
         )
@@ -119,16 +112,8 @@ class StepTables:
         for row, (_, words) in zip(self._words, self._views, strict=True):
             row[: len(words)] = words
         self._program = np.array(
-            [len(self._places), *(table.ctypes.data for table in self._tables), width], np.int64
+            [start, len(rounds), *(table.ctypes.data for table in self._tables), width], np.int64
         )
-
-    def _rotated(self, rotation: Sequence[int]) -> tuple[int, ...]:
-        last = self._places[-1]
-        return tuple(last[source] for source in rotation) + last[len(rotation) :]
-
-    def places(self, calls: int) -> tuple[int, ...]:
-        """The buffers that the arguments have in the last one of so many calls."""
-        return self._places[max(0, calls - 1) % len(self._places)]
 
     def bind(self, arrays: Sequence[np.ndarray]) -> "BoundTables":
         """The tables on buffers of one run."""
@@ -148,37 +133,34 @@ class StepTables:
         least = ROWS if max(model.ndim for model in self._models) < 3 else 1
         return max(least, int(BLOCK_SHARE * caches().second / bytes_of_row) // least * least)
 
-    def _command(self, action: Copy | Launch, places: Sequence[int]) -> tuple[int, ...]:
+    def _command(self, action: Copy | Launch) -> tuple[int, ...]:
         """Words of a command; its views are appended."""
         first = len(self._views)
         if isinstance(action, Copy):
-            code, shape = self._copied(action, places)
+            code, shape = self._copied(action)
         else:
             code, shape = action.kernel.address, None
             for view in (*action.inputs, *action.outputs):
-                buffer = places[view.buffer]
                 # An array of rank 0 gives a number for an empty index, no view.
-                array = self._models[buffer][(*view.slices, ...)]
-                self._view(buffer, array, action.kernel.name)
+                array = self._models[view.buffer][(*view.slices, ...)]
+                self._view(view.buffer, array, action.kernel.name)
                 if view is action.outputs[0]:
                     shape = array.shape
         return code, first, len(self._views) - first, shape[0]
 
-    def _copied(self, copy: Copy, places: Sequence[int]) -> tuple[int, tuple[int, ...]]:
+    def _copied(self, copy: Copy) -> tuple[int, tuple[int, ...]]:
         """The code of a copy, and its cells; rows of few cells are copied along another axis."""
-        buffer = places[copy.written]
-        target = self._models[buffer][copy.target]
+        target = self._models[copy.written][copy.target]
         if copy.read is None:
             read, source = -1, np.asarray(copy.value, target.dtype)
             self._numbers.append(source)
         else:
-            read = places[copy.read]
-            source = self._models[read][copy.source]
+            read, source = copy.read, self._models[copy.read][copy.source]
         axes = _axes(target.shape)
         source = np.broadcast_to(source, target.shape).transpose(axes)
         target = target.transpose(axes)
         self._view(read, source)
-        self._view(buffer, target)
+        self._view(copy.written, target)
         return self._code.copy(target.ndim, target.itemsize), target.shape
 
     def _view(self, buffer: int, view: np.ndarray, kernel: str | None = None) -> None:
@@ -203,9 +185,9 @@ class BoundTables:
         self._begin = tables._program.ctypes.data, self._views.ctypes.data
         self._meeting = self._shared.ctypes.data
 
-    def run(self, first: int, steps: int, thread: int, threads: int) -> None:
-        """The part of one of `threads` threads in the calls first, first + 1, ... of a run."""
-        self._tables._code.drive(*self._begin, first, steps, thread, threads, self._meeting)
+    def run(self, first: int, count: int, thread: int, threads: int) -> None:
+        """The part of one of `threads` threads in the rounds first, first + 1, ..."""
+        self._tables._code.drive(*self._begin, first, count, thread, threads, self._meeting)
 
 
 def _model(buffer: Buffer) -> np.ndarray:

@@ -3,6 +3,7 @@
 
 import ctypes
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
@@ -25,6 +26,7 @@ from twofour.runtime import (
     NativeFieldStepper,
     NativeFunction,
     NativeKernel,
+    Step,
     TiledStepper,
     check_fixed,
     element_type,
@@ -38,7 +40,7 @@ from twofour.targets.cpu.step_driver import step_driver
 from twofour.targets.cpu.tile_driver import tile_driver
 from twofour.targets.cpu.vector_unit import vector_unit
 from twofour.targets.fields import field_spec
-from twofour.targets.plan import CallSequence, NoPlan, read_calls
+from twofour.targets.plan import CallSequence, KernelCall, NoPlan, read_calls
 
 _SCALAR_TYPES = {
     "f64": ctypes.c_double,
@@ -81,7 +83,7 @@ class CpuExecutable:
 
     @property
     def is_threaded(self) -> bool:
-        """Whether sweeps run on several threads: not inside a program's own loops."""
+        """Whether sweeps run on several threads: not where the function is called as it is."""
         return self.is_linear or self._calls is not None
 
     @property
@@ -162,10 +164,6 @@ class CpuExecutable:
         fields = [field_spec(program, argument) for argument in program.fields]
         if self._calls is None:
             return HostFieldStepper(fields, program.rotation, self.function, boundary)
-        launches = tuple(
-            Launch(self._kernel(call.name, call.rank, len(call.outputs)), call.inputs, call.outputs)
-            for call in self._calls.steps
-        )
         workspaces = tuple(
             (shape, field_element_type(element).storage)
             for shape, element in self._calls.workspaces
@@ -179,11 +177,22 @@ class CpuExecutable:
             fields,
             numbers,
             program.rotation,
-            launches,
+            self._steps(self._calls.steps),
             workspaces,
             boundary,
             step_driver,
             resolve_threads(threads),
+        )
+
+    def _steps(self, steps: Sequence[KernelCall | Loop]) -> tuple[Step, ...]:
+        """Calls and loops with their machine code."""
+        return tuple(
+            replace(step, body=self._steps(step.body))
+            if isinstance(step, Loop)
+            else Launch(
+                self._kernel(step.name, step.rank, len(step.outputs)), step.inputs, step.outputs
+            )
+            for step in steps
         )
 
     def function(self) -> NativeFunction:
@@ -204,12 +213,9 @@ def _scalar_type(element: str) -> type:
 def _calls(function, kernel_inputs: dict[str, int]) -> CallSequence | None:
     """The sweeps of a function, None where only the compiled function itself can run them."""
     try:
-        sequence = read_calls(function, kernel_inputs)
+        return read_calls(function, kernel_inputs)
     except NoPlan:
         return None
-    if any(isinstance(step, Loop) or step.scalars for step in sequence.steps):
-        return None
-    return sequence
 
 
 def _split_off(module: ir.Module, suffix: str) -> ir.Module:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Native code that runs steps of programs over several fields, on all threads.
+"""Native code that runs rounds of programs over several fields, on all threads.
 
-`drive_steps` takes what twofour.runtime.step_tables encodes. Each thread calls it once, and does
+`drive_rounds` takes what twofour.runtime.step_tables encodes. Each thread calls it once, and does
 its part of the rows of every command: a sweep, or a copy of cells. Commands of a phase take turns,
 some rows each, such that what several of them read is in the caches. After each phase threads meet.
 Like tile_driver it is written in LLVM's dialect, since it works on addresses.
@@ -15,7 +15,7 @@ from twofour.targets.cpu.barrier import DECLARATIONS, SPINS, meet
 from twofour.targets.cpu.jit import CompiledModule
 from twofour.targets.cpu.tile_driver import tile_driver
 
-DRIVE = "drive_steps"
+DRIVE = "drive_rounds"
 
 
 def step_driver(most_views: int) -> StepCode:
@@ -52,9 +52,9 @@ def _call(views: int) -> str:
     return "\n".join(lines)
 
 
-# Words of the program: how many steps until the arguments are back in their places; addresses of
-# the first phase of each of these steps, of the phases, and of the commands; words of a view. The
-# first list holds one number more.
+# Words of the program: the round that follows the last one, and how many there are; addresses of
+# the first phase of each round, of the phases, and of the commands; words of a view. The first list
+# holds one number more.
 # Phase: first command, command after the last, most rows of a command, rows of a block.
 # Command: address of the code, first view, number of views, rows.
 # View: a memref descriptor.
@@ -65,27 +65,34 @@ def _drive(most_views: int) -> str:
     at = ": (!llvm.ptr, i64) -> !llvm.ptr, i64"
     return f"""
 {DECLARATIONS}func.func @{DRIVE}(%program: !llvm.ptr, %all_views: !llvm.ptr, %first: i64,
-                   %steps: i64, %thread: i64, %threads: i64, %shared: !llvm.ptr)
+                   %count: i64, %thread: i64, %threads: i64, %shared: !llvm.ptr)
     attributes {{llvm.emit_c_interface}} {{
   %zero = llvm.mlir.constant(0 : i64) : i64
   %one = llvm.mlir.constant(1 : i64) : i64
   %four = llvm.mlir.constant(4 : i64) : i64
   %spins = llvm.mlir.constant({SPINS} : i64) : i64
   %turn = llvm.getelementptr %shared[8] {word}
-  %period = llvm.load %program : !llvm.ptr -> i64
+  %start = llvm.load %program : !llvm.ptr -> i64
   %p1 = llvm.getelementptr %program[1] {word}
-  %phases = llvm.load %p1 : !llvm.ptr -> !llvm.ptr
+  %rounds = llvm.load %p1 : !llvm.ptr -> i64
+  %period = llvm.sub %rounds, %start : i64
   %p2 = llvm.getelementptr %program[2] {word}
-  %all_phases = llvm.load %p2 : !llvm.ptr -> !llvm.ptr
+  %phases = llvm.load %p2 : !llvm.ptr -> !llvm.ptr
   %p3 = llvm.getelementptr %program[3] {word}
-  %commands = llvm.load %p3 : !llvm.ptr -> !llvm.ptr
+  %all_phases = llvm.load %p3 : !llvm.ptr -> !llvm.ptr
   %p4 = llvm.getelementptr %program[4] {word}
-  %width = llvm.load %p4 : !llvm.ptr -> i64
+  %commands = llvm.load %p4 : !llvm.ptr -> !llvm.ptr
+  %p5 = llvm.getelementptr %program[5] {word}
+  %width = llvm.load %p5 : !llvm.ptr -> i64
   %next_thread = llvm.add %thread, %one : i64
-  scf.for %step = %zero to %steps step %one : i64 {{
-    %number = llvm.add %first, %step : i64
-    %state = llvm.urem %number, %period : i64
-    %phases_at = llvm.getelementptr %phases[%state] {at}
+  scf.for %counted = %zero to %count step %one : i64 {{
+    %number = llvm.add %first, %counted : i64
+    %is_first = llvm.icmp "slt" %number, %start : i64
+    %behind_start = llvm.sub %number, %start : i64
+    %turn_number = llvm.urem %behind_start, %period : i64
+    %again = llvm.add %start, %turn_number : i64
+    %round = llvm.select %is_first, %number, %again : i1, i64
+    %phases_at = llvm.getelementptr %phases[%round] {at}
     %first_phase = llvm.load %phases_at : !llvm.ptr -> i64
     %phases_end = llvm.getelementptr %phases_at[1] {word}
     %last_phase = llvm.load %phases_end : !llvm.ptr -> i64

@@ -8,7 +8,7 @@ from twofour.dialects.stencil.traversal import nested_ops
 from twofour.mlir import ir
 from twofour.mlir_support import error_at
 from twofour.runtime import Launch, Loop, field_entry, step_entry
-from twofour.runtime.plan import Step
+from twofour.runtime.loops import Step
 from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
 from twofour.targets.fields import check_runnable, field_spec
 from twofour.targets.gpu.boundary_kernel import is_boundary_kernel

@@ -13,8 +13,8 @@ from twofour.runtime import AxisBoundary, Bundle, field_element_type
 from twofour.runtime.calls import advance_fields
 from twofour.runtime.device_stepping import linear_stepper
 from twofour.runtime.dtypes import ElementType, to_storage
+from twofour.runtime.loops import Loop, Step, nested_launches
 from twofour.runtime.manifest import KernelSpec, LinearProgram
-from twofour.runtime.plan import Loop, Step, nested_launches
 from twofour.runtime.programs import field_stepper
 from twofour.runtime.simulated import SimulatedDevice
 from twofour.sim import chips

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Programs with loops as rounds of phases, which native code repeats on its own.
+
+An innermost loop becomes rounds, one for each iteration that carries other buffers. What stands
+between loops is one round. Loops around others are walked from here.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from twofour.runtime.loops import Bound, Course, Launch, Loop, Places, Step, place_of, round_of
+from twofour.runtime.step_tables import BoundTables, Copy, StepTables
+
+# Copies that need nothing of each other.
+Copies = tuple[Copy, ...]
+Round = list[list[Copy | Launch]]
+# Makes tables of rounds, after the last of which that of the given number follows.
+MakeTables = Callable[[Sequence[Round], int], StepTables]
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """`count` rounds of tables."""
+
+    tables: StepTables
+    count: int
+
+
+@dataclass(frozen=True, eq=False)
+class Turns:
+    """A loop of `count` iterations around others; after the last of `bodies` follows `start`."""
+
+    bodies: tuple[tuple["Node", ...], ...]
+    start: int
+    count: int
+
+
+Node = Stretch | Turns
+
+
+class Program:
+    """Calls of a program: `calls` is a loop over them, on their arguments, to any number.
+
+    `bounds` are the arguments at which loops of the program begin or end. `points` are those of the
+    largest round.
+    """
+
+    def __init__(self, calls: Loop, bounds: Mapping[int, int], make_tables: MakeTables):
+        self._bounds, self._make_tables = bounds, make_tables
+        self._tables: list[StepTables] = []
+        self._nodes = self._loop(calls, {})
+        self.points = max((tables.points for tables in self._tables), default=1)
+
+    def bind(self, arrays: Sequence[np.ndarray], calls: int) -> "Run":
+        """So many calls on these arrays."""
+        bound = {tables: tables.bind(arrays) for tables in self._tables}
+        return Run([replace(node, count=calls) for node in self._nodes], bound)
+
+    def _range(self, loop: Loop) -> range:
+        lower, upper = (
+            self._bounds[bound.argument] if isinstance(bound, Bound) else bound
+            for bound in (loop.lower, loop.upper)
+        )
+        return range(lower, upper, loop.step)
+
+    def _loop(self, loop: Loop, places: Places) -> tuple[Node, ...]:
+        """The node of a loop, none if nothing happens in it; `places` is brought up to date."""
+        course = Course(loop, places, self._range)
+        states = [
+            {**places, **course.at(number)} for number in range(min(course.distinct, course.count))
+        ]
+        places.update(course.at(course.count))
+        # A loop may end before what it carries repeats.
+        start = min(course.start, max(0, len(states) - 1))
+        if any(isinstance(step, Loop) for step in loop.body):
+            bodies = tuple(self._body(loop.body, state) for state in states)
+            return (Turns(bodies, start, course.count),) if any(bodies) else ()
+        rounds = [_phases(loop.body, state) for state in states]
+        return self._stretch(rounds, start, course.count)
+
+    def _body(self, steps: Sequence[Step | Copies], places: Places) -> tuple[Node, ...]:
+        nodes, straight = [], []
+        for step in steps:
+            if isinstance(step, Loop):
+                nodes += self._stretch([_phases(straight, places)], 0, 1)
+                nodes += self._loop(step, places)
+                straight = []
+            else:
+                straight.append(step)
+        nodes += self._stretch([_phases(straight, places)], 0, 1)
+        return tuple(nodes)
+
+    def _stretch(self, rounds: Sequence[Round], start: int, count: int) -> tuple[Node, ...]:
+        if not any(rounds):
+            return ()
+        self._tables.append(self._make_tables(rounds, start))
+        return (Stretch(self._tables[-1], count),)
+
+
+class Run:
+    """The rounds of nodes in order, some at a time, on the buffers of a run."""
+
+    def __init__(self, nodes: Sequence[Node], bound: Mapping[StepTables, BoundTables]):
+        self.rounds = _count(nodes)
+        self._bound, self._rest = bound, _stretches(nodes)
+        self._now: tuple[BoundTables, int, int] | None = None
+
+    def take(self, count: int) -> Callable[[int, int], None]:
+        """The part of thread `n` of `m` in the next `count` rounds, as a function of both."""
+        taken = []
+        while count > 0:
+            if self._now is None:
+                stretch = next(self._rest)
+                self._now = self._bound[stretch.tables], 0, stretch.count
+            tables, first, left = self._now
+            part = min(left, count)
+            taken.append((tables, first, part))
+            self._now = (tables, first + part, left - part) if part < left else None
+            count -= part
+
+        def work(thread: int, threads: int) -> None:
+            for tables, first, part in taken:
+                tables.run(first, part, thread, threads)
+
+        return work
+
+
+def _phases(steps: Sequence[Launch | Copies], places: Places) -> Round:
+    """Steps in order, launches in runs of those that need nothing of each other."""
+    phases: Round = []
+    launches: list[Launch] = []
+    for step in steps:
+        if not isinstance(step, Launch):
+            phases.append([_placed_copy(copy, places) for copy in step])
+            continue
+        launch = replace(
+            step,
+            inputs=tuple(place_of(view, places) for view in step.inputs),
+            outputs=tuple(place_of(view, places) for view in step.outputs),
+        )
+        if any(_depend(launch, other) for other in launches):
+            phases.append(launches)
+            launches = []
+        launches.append(launch)
+    return [phase for phase in (*phases, launches) if phase]
+
+
+def _placed_copy(copy: Copy, places: Places) -> Copy:
+    read = None if copy.read is None else places[copy.read].buffer
+    return replace(copy, written=places[copy.written].buffer, read=read)
+
+
+def _depend(one: Launch, other: Launch) -> bool:
+    """Whether two launches must not change places."""
+    written = [{view.buffer for view in launch.outputs} for launch in (one, other)]
+    touched = [
+        {view.buffer for view in (*launch.inputs, *launch.outputs)} for launch in (one, other)
+    ]
+    return bool(written[0] & touched[1] or written[1] & touched[0])
+
+
+def _count(nodes: Sequence[Node]) -> int:
+    """How many rounds nodes come to."""
+    total = 0
+    for node in nodes:
+        if isinstance(node, Stretch):
+            total += node.count
+            continue
+        bodies = [_count(body) for body in node.bodies]
+        first, cycle = bodies[: node.count], bodies[node.start :]
+        turns, rest = divmod(node.count - len(first), len(cycle))
+        total += sum(first) + turns * sum(cycle) + sum(cycle[:rest])
+    return total
+
+
+def _stretches(nodes: Sequence[Node]) -> Iterator[Stretch]:
+    """What nodes come to, in order."""
+    for node in nodes:
+        if isinstance(node, Stretch):
+            yield node
+            continue
+        for number in range(node.count):
+            yield from _stretches(node.bodies[round_of(number, node.start, len(node.bodies))])
