@@ -64,6 +64,34 @@ def is_constant(value: ir.Value) -> bool:
     return owner is not None and owner.name == "arith.constant"
 
 
+def sink_numbers(apply: ApplyOp) -> None:
+    """Compute in the region what its function computes from numbers.
+
+    What is left of the function are launches, which the runtime makes without running code of it.
+    """
+    while (outside := _computed_outside(apply)) is not None:
+        with ir.InsertionPoint.at_block_begin(apply.block):
+            copies = list(outside.clone().results)
+        results = list(outside.results)
+        for op in nested_ops(apply):
+            for position, operand in enumerate(op.operands):
+                if operand in results:
+                    op.operation.operands[position] = copies[results.index(operand)]
+        if not any(list(result.uses) for result in results):
+            outside.erase()
+
+
+def _computed_outside(apply: ApplyOp) -> ir.Operation | None:
+    """An op before the apply that computes a number which its region uses, constants aside."""
+    for value in captured_values(apply):
+        owner = defining_op(value)
+        if owner is None or is_constant(value):
+            continue
+        if owner.name.startswith(("arith.", "math.")):
+            return owner
+    return None
+
+
 class _Move:
     def __init__(self, region: AppliedRegion, arguments, point, constants: EntryConstants):
         self.apply, self.domain = region.apply, region.domain

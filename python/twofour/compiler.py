@@ -40,6 +40,7 @@ from twofour.program import select_function
 from twofour.targets.cpu.direct_kernel import DirectKernel, Terms
 from twofour.targets.cpu.elements import ElementCode
 from twofour.targets.cpu.vector_unit import vector_unit
+from twofour.targets.inlining import inline_calls
 
 
 def chosen_schedule(options: CompileOptions) -> str:
@@ -143,5 +144,6 @@ def compile_module(
             layouts = lay_out(ir.Module.parse(str(module)), filename)
         lowering = lowering_passes(module, found.is_step, options.reassociate)
         run_passes(module, lowering, filename)
+        inline_calls(module, filename)
     found.passes += lowering
     return CompiledCpu(**vars(found), layouts=layouts, time_tile=tile)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a stencil function reads and writes, and how its fields rotate between steps."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from twofour.dialects.stencil.aliases import is_memory
@@ -105,8 +106,17 @@ def describe(function, filename: str) -> Program:
     """Read a function whose temps have bounds (after stencil-infer-bounds).
 
     Raises TwofourError for arguments that are no fields, memrefs or numbers, for fields without
-    bounds, and for a rotation that does not fit the arguments.
+    bounds, for a rotation that does not fit the arguments, and for functions that call themselves.
     """
+    return _describe(function, filename, ())
+
+
+def _describe(function, filename: str, callers: tuple[str, ...]) -> Program:
+    name = function.attributes["sym_name"].value
+    calls = [
+        (call, _describe(_callee(call, (*callers, name)), filename, (*callers, name)))
+        for call in nested_ops(function, "func.call")
+    ]
     values = list(function.regions[0].blocks[0].arguments)
     arguments = [_argument(function, index, value) for index, value in enumerate(values)]
     roots = _Roots(values)
@@ -121,18 +131,60 @@ def describe(function, filename: str) -> Program:
         source, target = roots.of(op.operands[0]), roots.of(op.operands[1])
         for index in target - source:
             arguments[index] = replace(arguments[index], interior=arguments[index].box)
-    for op in nested_ops(function, "memref.load", "memref.store", "memref.copy", "func.call"):
+    for call, callee in calls:
+        for operand, touched in zip(call.operands, callee.arguments, strict=True):
+            for index in roots.of(operand):
+                arguments[index] = _touched_by_call(arguments[index], touched)
+    for op in nested_ops(function, "memref.load", "memref.store", "memref.copy"):
         for operand in filter(is_memory, op.operands):
             for index in roots.of(operand):
                 arguments[index] = replace(arguments[index], loaded=True)
     loops = nested_ops(function, "scf.for", "scf.while", "scf.forall", "scf.parallel")
-    carrying = [loop for loop in loops if nested_ops(loop, "stencil.store")]
+    storing = {callee.name for _, callee in calls if callee.outputs}
+    carrying = [
+        *(loop.location for loop in loops if _holds_store(loop, storing)),
+        *(call.location for call, callee in calls if callee.time_loop is not None),
+    ]
     return Program(
-        name=function.attributes["sym_name"].value,
+        name=name,
         arguments=tuple(arguments),
         rotation=_rotation(function, arguments, bool(loops)),
         results=len(function.type.results),
-        time_loop=source_location(carrying[0].location, filename) if carrying else None,
+        time_loop=source_location(carrying[0], filename) if carrying else None,
+    )
+
+
+def _callee(call, callers: tuple[str, ...]):
+    """The function that is called by the last one of `callers`."""
+    found = {f.attributes["sym_name"].value: f for f in functions(_module_of(call))}
+    name = call.callee.value
+    if name in callers:
+        raise error_at(call, f"expected no function that calls itself, got @{name}")
+    return found[name]
+
+
+def _module_of(op) -> ir.Operation:
+    parent = op.operation.parent
+    while parent.operation.name != "builtin.module":
+        parent = parent.operation.parent
+    return parent.operation
+
+
+def _touched_by_call(argument: Argument, touched: Argument) -> Argument:
+    """An argument that is passed to a function as `touched`, whose bounds may count from others."""
+    loaded = argument.loaded or touched.loaded
+    if not touched.stored:
+        return replace(argument, loaded=loaded)
+    shift = [a - b for a, b in zip(argument.box.lower, touched.box.lower, strict=True)]
+    interior = touched.interior.reach([shift]).union(argument.interior)
+    return replace(argument, loaded=loaded, interior=interior)
+
+
+def _holds_store(loop, storing: Collection[str]) -> bool:
+    """Whether a field is stored to in a loop, or in a function of these that it calls."""
+    calls = nested_ops(loop, "func.call")
+    return bool(nested_ops(loop, "stencil.store")) or any(
+        call.callee.value in storing for call in calls
     )
 
 

@@ -77,6 +77,38 @@ func.func @captured(%t: !temp, %k: f64) -> (!inner, !inner) {
 
 // -----
 
+!temp = !stencil.temp<#stencil.bounds<[-2], [20]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [18]>, f64>
+
+// What the function computes from numbers is computed in the kernel; a table is an input.
+
+// CHECK-LABEL: func.func @computed(
+// CHECK-SAME: %[[TABLE:[a-z0-9]+]]: memref<18xf64>, %[[K:[a-z0-9]+]]: f64
+// CHECK-NOT: arith.mulf
+// CHECK: memref.store %[[K]], %[[PLACE:.*]][]
+// CHECK: call @computed_kernel0(%{{[a-z0-9_]+}}, %[[PLACE]], %[[TABLE]], %{{[a-z0-9_]+}}, %{{[a-z0-9_]+}}, %{{[a-z0-9_]+}})
+// CHECK: func.func @computed_kernel0(%{{[a-z0-9]+}}: memref<?xf64, strided<[1], offset: ?>>, %[[MEMORY:[a-z0-9]+]]: memref<f64>, %[[IN:[a-z0-9]+]]: memref<18xf64>,
+// CHECK-SAME: stencil.kernel_inputs = 3 : i64
+// CHECK-DAG: %[[SCALAR:.*]] = memref.load %[[MEMORY]][]
+// CHECK: scf.for %[[I:[a-z0-9]+]] =
+// CHECK: %[[SQUARE:.*]] = arith.mulf %[[SCALAR]], %[[SCALAR]]
+// CHECK: %[[SPEED:.*]] = memref.load %[[IN]][
+// CHECK: arith.mulf %[[SPEED]], %[[SQUARE]]
+func.func @computed(%t: !temp, %table: memref<18xf64>, %k: f64) -> !inner {
+  %square = arith.mulf %k, %k : f64
+  %r = "stencil.apply"() ({
+    %a = "stencil.access"(%t) {offset = array<i64: -2>} : (!temp) -> f64
+    %i = "stencil.index"() {dim = 0 : i64, offset = array<i64: 0>} : () -> index
+    %s = memref.load %table[%i] : memref<18xf64>
+    %b = arith.mulf %s, %square : f64
+    %c = arith.addf %a, %b : f64
+    "stencil.return"(%c) : (f64) -> ()
+  }) : () -> !inner
+  return %r : !inner
+}
+
+// -----
+
 !line = !stencil.temp<#stencil.bounds<[0], [20]>, f32>
 !plane = !stencil.temp<#stencil.bounds<[0, 0], [8, 16]>, f32>
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from test_file_loops import HEAD, NESTED, average
+from test_file_loops import HEAD, average
 from test_file_programs import COUPLED
 from twofour.compiler import compile_cpu
 from twofour.options import CompileOptions
@@ -229,9 +229,29 @@ def test_buffers_are_used_again(tmp_path):
 
 
 def test_programs_that_do_more_than_sweep_are_called_as_they_are(tmp_path):
-    """Here: a sweep that reads the index of a loop."""
-    stepper = executable_of(NESTED, tmp_path).field_stepper(parse_boundary("fixed", 1), 1)
+    """Here: a loop whose index is no value of type index."""
+    text = LOOP_OF_INTEGERS.replace("KIND", "i32")
+    stepper = executable_of(text, tmp_path).field_stepper(parse_boundary("fixed", 1), 1)
     assert type(stepper) is HostFieldStepper
+    text = text.replace("i32", "index")
+    other = executable_of(text, tmp_path).field_stepper(parse_boundary("fixed", 1), 1)
+    assert isinstance(other, NativeFieldStepper)
+    inputs = inputs_of(stepper)
+    assert_same_bits(stepper.advance(inputs, 1), other.advance(inputs, 1))
+
+
+LOOP_OF_INTEGERS = f"""{HEAD}
+func.func @march(%u: !field, %v: !field) {{
+  %zero = arith.constant 0 : KIND
+  %one = arith.constant 1 : KIND
+  %end = arith.constant 3 : KIND
+  scf.for %i = %zero to %end step %one : KIND {{
+    {average("0", "%u", "%v")}
+    {average("1", "%v", "%u")}
+  }}
+  return
+}}
+"""
 
 
 ROTATING = f"""{HEAD}
@@ -328,3 +348,85 @@ def test_loops_take_the_numbers_of_each_run(tmp_path):
     for numbers in ([2, 5], [3, 5], [3, 12], [2, 5]):
         expected = one_by_one(stepper, boundary).advance(inputs, 1, numbers)
         assert_same_bits(stepper.advance(inputs, 1, numbers), expected)
+
+
+# Both loops count, and a number is computed of their indices and an argument.
+DRIVEN = f"""{HEAD}
+func.func @driven(%u: !field, %v: !field, %dt: f64, %count: index) {{
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %two = arith.constant 2 : index
+  %ten = arith.constant 10 : index
+  %p, %q = scf.for %i = %one to %count step %two
+      iter_args(%x = %u, %y = %v) -> (!field, !field) {{
+    %r, %s = scf.for %j = %zero to %ten step %two
+        iter_args(%now = %x, %next = %y) -> (!field, !field) {{
+      %t = stencil.load %now : !field -> !temp
+      %tens = arith.muli %i, %ten : index
+      %k = arith.addi %tens, %j : index
+      %n = arith.index_cast %k : index to i64
+      %f = arith.sitofp %n : i64 to f64
+      %time = arith.mulf %f, %dt : f64
+      %a = stencil.apply(%c = %t : !temp, %g = %time : f64) -> (!temp) {{
+        %0 = stencil.access %c[-1] : !temp
+        %half = arith.constant 0.5 : f64
+        %1 = arith.mulf %0, %half : f64
+        %2 = arith.subf %g, %1 : f64
+        stencil.return %2 : f64
+      }}
+      stencil.store %a to %next(<[0], [40]>) : !temp to !field
+      scf.yield %next, %now : !field, !field
+    }}
+    scf.yield %s, %r : !field, !field
+  }}
+  return
+}}
+"""
+
+
+@pytest.mark.parametrize("in_slices", [False, True])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_numbers_computed_of_indices(
+    tmp_path, small_work_is_shared, monkeypatch, threads, in_slices
+):
+    if in_slices:
+        monkeypatch.setattr(slices, "CALL_SECONDS", slices.POINT_SECONDS * 40 * 3)
+    stepper = executable_of(DRIVEN, tmp_path).field_stepper(parse_boundary("fixed", 1), threads)
+    assert isinstance(stepper, NativeFieldStepper)
+    u, v = inputs_of(stepper)
+    for dt, count in ((0.5, 0), (0.5, 6), (0.25, 9)):
+        results = stepper.advance([u, v], 1, [dt, count])
+        x, y = u.copy(), v.copy()
+        places = [x, y]
+        for i in range(1, count, 2):
+            for j in range(0, 10, 2):
+                y[1:-1] = (i * 10 + j) * dt - x[:-2] * 0.5
+                x, y = y, x
+            x, y = y, x
+        assert_same_bits(results, places)
+
+
+TABLE = """
+!field = !stencil.field<[-1,41]xf64>
+!temp = !stencil.temp<?xf64>
+func.func @profile(%u: !field, %speeds: memref<40xf64>, %v: !field) {
+  %t = stencil.load %u : !field -> !temp
+  %r = stencil.apply(%c = %t : !temp, %m = %speeds : memref<40xf64>) -> (!temp) {
+    %0 = stencil.access %c[1] : !temp
+    %i = stencil.index 0 <[0]>
+    %s = memref.load %m[%i] : memref<40xf64>
+    %1 = arith.mulf %0, %s : f64
+    stencil.return %1 : f64
+  }
+  stencil.store %r to %v(<[0], [40]>) : !temp to !field
+  return
+}
+"""
+
+
+def test_tables_that_a_sweep_reads(tmp_path, small_work_is_shared):
+    stepper = executable_of(TABLE, tmp_path).field_stepper(parse_boundary("fixed", 1), 2)
+    assert isinstance(stepper, NativeFieldStepper)
+    u, speeds = inputs_of(stepper)
+    (result,) = stepper.advance([u, speeds], 1)
+    np.testing.assert_array_equal(result[1:-1], u[2:] * speeds)

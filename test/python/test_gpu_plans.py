@@ -109,18 +109,11 @@ ONLY = "expected sweeps, copies and loops over them only, for a GPU target"
             "memref.subview",
             "expected a view of static offsets, extents, and strides 1",
         ),
-        (f"func.call @g(%n) : (index) -> ()\n{SWEEP}", "func.call", ONLY),
     ],
 )
 def test_what_a_gpu_does_not_run_is_refused_at_the_op(tmp_path, body, op, message):
-    functions = """
-func.func @g(%n: index) {
-  func.call @g(%n) : (index) -> ()
-  return
-}
-"""
     with pytest.raises(TwofourError) as caught:
-        compiled(tmp_path, body, functions if "@g" in body else "")
+        compiled(tmp_path, body)
     assert caught.value.message.startswith(f"'{op}' op expected") and message in str(caught.value)
     lines = PROGRAM.replace("BODY", body).splitlines()
     innermost = [number for number, line in enumerate(lines, 1) if op in line][-1]

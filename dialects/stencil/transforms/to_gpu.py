@@ -16,18 +16,18 @@ from twofour.cost.explore import best_rolling, reference_gpu
 from twofour.dialects.stencil.chains import chain_ending_at
 from twofour.dialects.stencil.levels import levels_of, reach_of
 from twofour.dialects.stencil.ops import ApplyOp, WeightedSumOp, addend_of, linear_terms
-from twofour.dialects.stencil.regions import AppliedRegion, is_constant
+from twofour.dialects.stencil.regions import AppliedRegion, sink_numbers
 from twofour.dialects.stencil.sweep import (
     SweepInput,
     kernel_name,
     known_domain,
     replace_by_sweep,
 )
-from twofour.dialects.stencil.traversal import captured_values, nested_ops
+from twofour.dialects.stencil.traversal import nested_ops
 from twofour.errors import TwofourError, Unsuitable
 from twofour.layout.rolling import rolling_layouts
 from twofour.mlir import gpu, ir
-from twofour.mlir_support import defining_op, error_at
+from twofour.mlir_support import error_at
 from twofour.options import Chip
 from twofour.passes import ModulePass
 from twofour.runtime.dtypes import field_element_type
@@ -129,7 +129,7 @@ class ConvertStencilToGpuPass(ModulePass):
         chain.erase_rest()
 
     def _convert_apply(self, apply: ApplyOp, module: ir.Operation) -> None:
-        _sink_numbers(apply)
+        sink_numbers(apply)
         region = AppliedRegion(apply, known_domain(apply))
         check_point_ops(apply, region.scalars)
         # Memrefs are input views, which come before the numbers.
@@ -147,34 +147,6 @@ class ConvertStencilToGpuPass(ModulePass):
                 gpu.ReturnOp([])
             call_intrinsics(function)
         replace_by_sweep(apply, name, inputs, scalars, call=launch(shape))
-
-
-def _sink_numbers(apply: ApplyOp) -> None:
-    """Compute in the region what its function computes from numbers.
-
-    What is left of the function are launches, which the runtime makes without running code of it.
-    """
-    while (outside := _computed_outside(apply)) is not None:
-        with ir.InsertionPoint.at_block_begin(apply.block):
-            copies = list(outside.clone().results)
-        results = list(outside.results)
-        for op in nested_ops(apply):
-            for position, operand in enumerate(op.operands):
-                if operand in results:
-                    op.operation.operands[position] = copies[results.index(operand)]
-        if not any(list(result.uses) for result in results):
-            outside.erase()
-
-
-def _computed_outside(apply: ApplyOp) -> ir.Operation | None:
-    """An op before the apply that computes a number which its region uses, constants aside."""
-    for value in captured_values(apply):
-        owner = defining_op(value)
-        if owner is None or is_constant(value):
-            continue
-        if owner.name.startswith(("arith.", "math.")):
-            return owner
-    return None
 
 
 def _itemsize(element: object) -> int:

@@ -5,14 +5,15 @@
 
 becomes a call of a function that is appended to the module: loops over the domain whose body is the
 region, with accesses as `memref.load` and `stencil.return` as `memref.store`. Numbers that the
-region uses are passed in memory, as inputs of rank 0: kernels take views only.
+region uses are passed in memory, as inputs of rank 0: kernels take views only. What the function
+computes from numbers is computed in the kernel.
 """
 
 from dataclasses import dataclass
 from typing import ClassVar
 
 from twofour.dialects.stencil.ops import ApplyOp
-from twofour.dialects.stencil.regions import AppliedRegion
+from twofour.dialects.stencil.regions import AppliedRegion, sink_numbers
 from twofour.dialects.stencil.sweep import (
     enclosing_function,
     kernel_name,
@@ -27,25 +28,34 @@ from twofour.targets.cpu.kernel_abi import EntryConstants, kernel_function
 
 
 def _convert(apply: ApplyOp) -> None:
+    sink_numbers(apply)
     region = AppliedRegion(apply, known_domain(apply))
     name = kernel_name(apply)
     first, end = len(region.inputs), len(region.inputs) + len(region.scalars)
     with module_end(apply), apply.location:
         types = region.argument_types()
-        types[first:end] = [ir.MemRefType.get([], kind) for kind in types[first:end]]
+        types[first:end] = map(_in_memory, types[first:end])
         function = kernel_function(name, types, end)
         with ir.InsertionPoint(function.entry_block):
             *arguments, begin, last = function.entry_block.arguments
-            arguments[first:end] = [memref.load(scalar, []) for scalar in arguments[first:end]]
+            for number, scalar in enumerate(region.scalars, first):
+                if not isinstance(scalar.type, ir.MemRefType):
+                    arguments[number] = memref.load(arguments[number], [])
             _emit_loops(region, function.entry_block, arguments, begin, last)
             func.ReturnOp([])
     replace_by_sweep(apply, name, region.inputs, [_stored(s, apply) for s in region.scalars])
 
 
+def _in_memory(kind: ir.Type) -> ir.MemRefType:
+    return kind if isinstance(kind, ir.MemRefType) else ir.MemRefType.get([], kind)
+
+
 def _stored(scalar: ir.Value, apply: ApplyOp) -> ir.Value:
-    """A number in memory of the function, written before the apply."""
+    """A number in memory of the function, written before the apply; a table is in memory."""
+    if isinstance(scalar.type, ir.MemRefType):
+        return scalar
     with ir.InsertionPoint.at_block_begin(enclosing_function(apply).entry_block), apply.location:
-        place = memref.AllocaOp(ir.MemRefType.get([], scalar.type), [], []).result
+        place = memref.AllocaOp(_in_memory(scalar.type), [], []).result
     with ir.InsertionPoint(apply), apply.location:
         memref.store(scalar, place, [])
     return place

@@ -19,6 +19,7 @@ from twofour.runtime.loops import (
     View,
     bound_arguments,
     nested_launches,
+    used_indices,
 )
 from twofour.runtime.page_offset import empty_at, page_offsets
 from twofour.runtime.rounds import Program
@@ -31,6 +32,8 @@ from twofour.runtime.tile_choice import worth_threads
 APART = 16
 # As many calls as a run has.
 ANY_NUMBER = 1 << 62
+# Type of the indices of loops.
+INDEX = np.dtype(np.int64)
 
 
 class HostFieldStepper(FieldStepper):
@@ -84,6 +87,7 @@ class NativeFieldStepper(HostFieldStepper):
         self._steps, self._code = steps, code
         # Arguments that say how often loops run.
         self._bounds = bound_arguments(steps)
+        self._indices = used_indices(steps)
         carried = tuple(
             Carried(place, View(place, ()), View(heir, ())) for place, heir in enumerate(rotation)
         )
@@ -109,8 +113,9 @@ class NativeFieldStepper(HostFieldStepper):
             np.array(argument, self._numbers[place]) if place in self._numbers else argument
             for place, argument in enumerate(arguments)
         ]
+        cells = [np.empty((), INDEX) for _ in self._indices]
         program = self._program_for(tuple(arguments[place] for place in self._bounds))
-        run = program.bind([*arrays, *workspaces], steps)
+        run = program.bind([*arrays, *workspaces, *cells], steps)
         most = worth_threads(program.points, self._threads)
 
         def advance(rounds: int) -> int:
@@ -142,8 +147,10 @@ class NativeFieldStepper(HostFieldStepper):
         arguments = {field.position: (field.shape, field.element.storage) for field in self.fields}
         arguments |= {place: ((), dtype) for place, dtype in self._numbers.items()}
         kinds = [*(arguments[place] for place in range(len(arguments))), *self._workspaces]
+        cells = {index: len(kinds) + number for number, index in enumerate(self._indices)}
+        kinds += [((), INDEX) for _ in cells]
         buffers = [Buffer(shape, np.dtype(dtype)) for shape, dtype in kinds]
-        return Program(self._calls, bounds, partial(StepTables, self._driver, buffers))
+        return Program(self._calls, bounds, cells, partial(StepTables, self._driver, buffers))
 
     def _copies(self) -> Iterator[tuple[Copy, ...]]:
         """What refills halos before a call, in order."""

@@ -93,6 +93,14 @@ def nested_launches(steps: Sequence[Step]) -> Iterator[Launch]:
             yield step
 
 
+def used_indices(steps: Sequence[Step]) -> tuple[int, ...]:
+    """The loops whose index a launch reads as an input, by the numbers of these indices."""
+    inner = [step for step in steps if isinstance(step, Loop)]
+    read = {view.buffer for launch in nested_launches(inner) for view in launch.inputs}
+    found = {loop.index for loop in inner} & read
+    return tuple(sorted(found.union(*(used_indices(loop.body) for loop in inner))))
+
+
 def bound_arguments(steps: Sequence[Step]) -> tuple[int, ...]:
     """The arguments at which loops begin or end."""
     found: set[int] = set()

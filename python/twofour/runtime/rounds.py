@@ -7,17 +7,28 @@ between loops is one round. Loops around others are walked from here.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from twofour.runtime.loops import Bound, Course, Launch, Loop, Places, Step, place_of, round_of
-from twofour.runtime.step_tables import BoundTables, Copy, StepTables
+from twofour.runtime.loops import (
+    Bound,
+    Course,
+    Launch,
+    Loop,
+    Places,
+    Step,
+    View,
+    place_of,
+    round_of,
+)
+from twofour.runtime.step_tables import BoundTables, Copy, Index, StepTables
 
 # Copies that need nothing of each other.
 Copies = tuple[Copy, ...]
 Round = list[list[Copy | Launch]]
 # Makes tables of rounds, after the last of which that of the given number follows.
-MakeTables = Callable[[Sequence[Round], int], StepTables]
+MakeTables = Callable[[Sequence[Round], int, Index | None], StepTables]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,28 +46,43 @@ class Turns:
     bodies: tuple[tuple["Node", ...], ...]
     start: int
     count: int
+    index: Index | None
 
 
 Node = Stretch | Turns
 
 
+@dataclass(frozen=True)
+class Setting:
+    """The index of a loop around others becomes `value`, in its buffer."""
+
+    buffer: int
+    value: int
+
+
 class Program:
     """Calls of a program: `calls` is a loop over them, on their arguments, to any number.
 
-    `bounds` are the arguments at which loops of the program begin or end. `points` are those of the
-    largest round.
+    `bounds` are the arguments at which loops of the program begin or end, `cells` the buffers of
+    the indices that launches read. `points` are those of the largest round.
     """
 
-    def __init__(self, calls: Loop, bounds: Mapping[int, int], make_tables: MakeTables):
-        self._bounds, self._make_tables = bounds, make_tables
+    def __init__(
+        self,
+        calls: Loop,
+        bounds: Mapping[int, int],
+        cells: Mapping[int, int],
+        make_tables: MakeTables,
+    ):
+        self._bounds, self._cells, self._make_tables = bounds, cells, make_tables
         self._tables: list[StepTables] = []
-        self._nodes = self._loop(calls, {})
+        self._nodes = self._loop(calls, {index: View(cell, ()) for index, cell in cells.items()})
         self.points = max((tables.points for tables in self._tables), default=1)
 
     def bind(self, arrays: Sequence[np.ndarray], calls: int) -> "Run":
         """So many calls on these arrays."""
         bound = {tables: tables.bind(arrays) for tables in self._tables}
-        return Run([replace(node, count=calls) for node in self._nodes], bound)
+        return Run([replace(node, count=calls) for node in self._nodes], arrays, bound)
 
     def _range(self, loop: Loop) -> range:
         lower, upper = (
@@ -74,11 +100,14 @@ class Program:
         places.update(course.at(course.count))
         # A loop may end before what it carries repeats.
         start = min(course.start, max(0, len(states) - 1))
+        index = None
+        if loop.index in self._cells:
+            index = Index(self._cells[loop.index], course.rounds.start, loop.step)
         if any(isinstance(step, Loop) for step in loop.body):
             bodies = tuple(self._body(loop.body, state) for state in states)
-            return (Turns(bodies, start, course.count),) if any(bodies) else ()
+            return (Turns(bodies, start, course.count, index),) if any(bodies) else ()
         rounds = [_phases(loop.body, state) for state in states]
-        return self._stretch(rounds, start, course.count)
+        return self._stretch(rounds, start, course.count, index)
 
     def _body(self, steps: Sequence[Step | Copies], places: Places) -> tuple[Node, ...]:
         nodes, straight = [], []
@@ -92,39 +121,53 @@ class Program:
         nodes += self._stretch([_phases(straight, places)], 0, 1)
         return tuple(nodes)
 
-    def _stretch(self, rounds: Sequence[Round], start: int, count: int) -> tuple[Node, ...]:
+    def _stretch(
+        self, rounds: Sequence[Round], start: int, count: int, index: Index | None = None
+    ) -> tuple[Node, ...]:
         if not any(rounds):
             return ()
-        self._tables.append(self._make_tables(rounds, start))
+        self._tables.append(self._make_tables(rounds, start, index))
         return (Stretch(self._tables[-1], count),)
 
 
 class Run:
     """The rounds of nodes in order, some at a time, on the buffers of a run."""
 
-    def __init__(self, nodes: Sequence[Node], bound: Mapping[StepTables, BoundTables]):
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        arrays: Sequence[np.ndarray],
+        bound: Mapping[StepTables, BoundTables],
+    ):
         self.rounds = _count(nodes)
-        self._bound, self._rest = bound, _stretches(nodes)
+        self._arrays, self._bound, self._rest = arrays, bound, _walk(nodes)
         self._now: tuple[BoundTables, int, int] | None = None
 
     def take(self, count: int) -> Callable[[int, int], None]:
         """The part of thread `n` of `m` in the next `count` rounds, as a function of both."""
-        taken = []
+        taken: list[Callable[[int, int], None]] = []
         while count > 0:
             if self._now is None:
-                stretch = next(self._rest)
-                self._now = self._bound[stretch.tables], 0, stretch.count
+                item = next(self._rest)
+                if isinstance(item, Setting):
+                    taken.append(partial(self._set, item))
+                    continue
+                self._now = self._bound[item.tables], 0, item.count
             tables, first, left = self._now
             part = min(left, count)
-            taken.append((tables, first, part))
+            taken.append(partial(tables.run, first, part))
             self._now = (tables, first + part, left - part) if part < left else None
             count -= part
 
         def work(thread: int, threads: int) -> None:
-            for tables, first, part in taken:
-                tables.run(first, part, thread, threads)
+            for act in taken:
+                act(thread, threads)
 
         return work
+
+    def _set(self, setting: Setting, thread: int, threads: int) -> None:
+        # Every thread does, since none may go on before: they have met after the round before.
+        self._arrays[setting.buffer][...] = setting.value
 
 
 def _phases(steps: Sequence[Launch | Copies], places: Places) -> Round:
@@ -175,11 +218,13 @@ def _count(nodes: Sequence[Node]) -> int:
     return total
 
 
-def _stretches(nodes: Sequence[Node]) -> Iterator[Stretch]:
+def _walk(nodes: Sequence[Node]) -> Iterator[Stretch | Setting]:
     """What nodes come to, in order."""
     for node in nodes:
         if isinstance(node, Stretch):
             yield node
             continue
         for number in range(node.count):
-            yield from _stretches(node.bodies[round_of(number, node.start, len(node.bodies))])
+            if node.index is not None:
+                yield Setting(node.index.buffer, node.index.lower + number * node.index.step)
+            yield from _walk(node.bodies[round_of(number, node.start, len(node.bodies))])

@@ -72,10 +72,19 @@ class Copy:
     value: np.generic | None = None
 
 
+@dataclass(frozen=True)
+class Index:
+    """The index of a loop, kept in a buffer of rank 0: lower, lower + step, ... from round 0 on."""
+
+    buffer: int
+    lower: int
+    step: int
+
+
 class StepTables:
     """The phases of rounds that differ; after the last one, round `start` follows again.
 
-    `buffers` are those of the arguments, then the workspaces; a number has one of rank 0. The
+    `buffers` are those of the arguments, then others of the run; a number has one of rank 0. The
     phases of `rounds` hold copies and launches. `points` counts those of all sweeps of a round.
     """
 
@@ -85,6 +94,7 @@ class StepTables:
         buffers: Sequence[Buffer],
         rounds: Sequence[Sequence[Sequence[Copy | Launch]]],
         start: int,
+        index: Index | None = None,
     ):
         self._code = code
         self._models = [_model(buffer) for buffer in buffers]
@@ -106,13 +116,18 @@ class StepTables:
         self.points = sum(
             self._models[one.outputs[0].buffer][one.outputs[0].slices].size for one in launches
         )
+        counted = -1, 0, 0
+        if index is not None:
+            counted = len(self._views), index.lower, index.step
+            self._view(index.buffer, self._models[index.buffer])
         width = max((len(words) for _, words in self._views), default=0)
         self._which = np.array([number for number, _ in self._views], np.int64)
         self._words = np.zeros((len(self._views), width), np.int64)
         for row, (_, words) in zip(self._words, self._views, strict=True):
             row[: len(words)] = words
         self._program = np.array(
-            [start, len(rounds), *(table.ctypes.data for table in self._tables), width], np.int64
+            [start, len(rounds), *(table.ctypes.data for table in self._tables), width, *counted],
+            np.int64,
         )
 
     def bind(self, arrays: Sequence[np.ndarray]) -> "BoundTables":

@@ -119,11 +119,11 @@ class _Reader:
         return steps
 
     def _number_in_memory(self, op) -> None:
-        """A store of an argument that is a number, which calls then read as an input."""
+        """A store of a number, which calls then read as an input."""
         value, place = op.operands[0], op.operands[1]
-        if value not in self._arguments:
-            raise NoPlan(op, "expected an argument of the function")
-        number = self._arguments[value]
+        if value not in self._numbers:
+            raise NoPlan(op, "expected an argument of the function or the index of a loop")
+        number = self._numbers[value]
         self._views[place] = View(number, ())
         self._origins[number] = frozenset([number])
 

@@ -4,6 +4,8 @@
 `drive_rounds` takes what twofour.runtime.step_tables encodes. Each thread calls it once, and does
 its part of the rows of every command: a sweep, or a copy of cells. Commands of a phase take turns,
 some rows each, such that what several of them read is in the caches. After each phase threads meet.
+Each of them writes the index of a loop: those that come first have met all others after the round
+before.
 Like tile_driver it is written in LLVM's dialect, since it works on addresses.
 """
 
@@ -53,8 +55,9 @@ def _call(views: int) -> str:
 
 
 # Words of the program: the round that follows the last one, and how many there are; addresses of
-# the first phase of each round, of the phases, and of the commands; words of a view. The first list
-# holds one number more.
+# the first phase of each round, of the phases, and of the commands; words of a view; the view that
+# gets the index of the loop, or -1, this index in round 0, and its step. The first list holds one
+# number more.
 # Phase: first command, command after the last, most rows of a command, rows of a block.
 # Command: address of the code, first view, number of views, rows.
 # View: a memref descriptor.
@@ -84,6 +87,13 @@ def _drive(most_views: int) -> str:
   %commands = llvm.load %p4 : !llvm.ptr -> !llvm.ptr
   %p5 = llvm.getelementptr %program[5] {word}
   %width = llvm.load %p5 : !llvm.ptr -> i64
+  %p6 = llvm.getelementptr %program[6] {word}
+  %index_view = llvm.load %p6 : !llvm.ptr -> i64
+  %p7 = llvm.getelementptr %program[7] {word}
+  %lower = llvm.load %p7 : !llvm.ptr -> i64
+  %p8 = llvm.getelementptr %program[8] {word}
+  %stride = llvm.load %p8 : !llvm.ptr -> i64
+  %counts = llvm.icmp "sge" %index_view, %zero : i64
   %next_thread = llvm.add %thread, %one : i64
   scf.for %counted = %zero to %count step %one : i64 {{
     %number = llvm.add %first, %counted : i64
@@ -92,6 +102,14 @@ def _drive(most_views: int) -> str:
     %turn_number = llvm.urem %behind_start, %period : i64
     %again = llvm.add %start, %turn_number : i64
     %round = llvm.select %is_first, %number, %again : i1, i64
+    scf.if %counts {{
+      %index_at = llvm.mul %index_view, %width : i64
+      %index_words = llvm.getelementptr %all_views[%index_at] {at}
+      %cell = llvm.load %index_words : !llvm.ptr -> !llvm.ptr
+      %since_lower = llvm.mul %number, %stride : i64
+      %index = llvm.add %lower, %since_lower : i64
+      llvm.store %index, %cell atomic monotonic {{alignment = 8 : i64}} : i64, !llvm.ptr
+    }}
     %phases_at = llvm.getelementptr %phases[%round] {at}
     %first_phase = llvm.load %phases_at : !llvm.ptr -> i64
     %phases_end = llvm.getelementptr %phases_at[1] {word}

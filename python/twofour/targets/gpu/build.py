@@ -39,9 +39,7 @@ from twofour.passes import ModulePass
 from twofour.pipeline import (
     PassElement,
     PipelineFailure,
-    PipelineOptions,
     pipeline_text,
-    run_pipeline,
 )
 from twofour.program import select_function
 from twofour.runtime import (
@@ -58,6 +56,7 @@ from twofour.targets.gpu.fusion_depth import Depth, best_depth, fusion_depths
 from twofour.targets.gpu.kernel_abi import kernel_module
 from twofour.targets.gpu.lowering import to_llvm_ir, to_nvvm
 from twofour.targets.gpu.ptx import assemble, to_ptx
+from twofour.targets.inlining import inline_calls
 from twofour.tune.choice import Choice
 from twofour.tune.database import Tuned
 from twofour.tune.lookup import find_tuned
@@ -310,10 +309,7 @@ def _to_gpu(build: _Build, options: CompileOptions) -> None:
             _check_march(found, choice, layout)
         plain = replace(plain, aligned=True, rolling=way.rolling, levels=way.levels, **layout)
     found.run([plain, BufferizePass(), ConvertCopyToGpuPass(chip=chip)])
-    if nested_ops(found.module, "func.call"):
-        # What a called function does becomes part of the plan.
-        inline = [PassElement("inline{default-pipeline=}", None)]
-        run_pipeline(found.module, inline, PipelineOptions(filename=found.filename))
+    inline_calls(found.module, found.filename)
 
 
 def _check_march(found: Analysis, choice: Choice, layout: dict) -> None:
