@@ -333,3 +333,43 @@ func.func @added(%t: !many, %r: !planes) -> !planes {
   } : (!many, !planes) -> !planes
   return %s : !planes
 }
+
+// -----
+
+// A field that is read point by point and stored to is in the caches; one that is read around each
+// point gets a copy of the result.
+
+!many = !stencil.temp<#stencil.bounds<[-1, 0, 0], [257, 256, 128]>, f64>
+!planes = !stencil.temp<#stencil.bounds<[0, 0, 0], [256, 256, 128]>, f64>
+!field = !stencil.field<#stencil.bounds<[-1, 0, 0], [257, 256, 128]>, f64>
+
+// INSTEAD: func.func @over_kernel0(
+// INSTEAD-NOT: nontemporal = true
+// INSTEAD: return
+
+func.func @over(%f: !field, %t: !many) {
+  %u = "stencil.load"(%f) : (!field) -> !planes
+  %s = "stencil.weighted_sum"(%t, %u) {
+    offsets = [[-1, 0, 0], [0, 0, 0], [1, 0, 0]], weights = array<f64: 0.25, 0.5, 0.25>
+  } : (!many, !planes) -> !planes
+  "stencil.store"(%s, %f) {bounds = #stencil.bounds<[0, 0, 0], [256, 256, 128]>} : (!planes, !field) -> ()
+  return
+}
+
+// -----
+
+!many = !stencil.temp<#stencil.bounds<[-1, 0, 0], [257, 256, 128]>, f64>
+!planes = !stencil.temp<#stencil.bounds<[0, 0, 0], [256, 256, 128]>, f64>
+!field = !stencil.field<#stencil.bounds<[-1, 0, 0], [257, 256, 128]>, f64>
+
+// INSTEAD: func.func @around_kernel0(
+// INSTEAD: nontemporal = true
+
+func.func @around(%f: !field) {
+  %t = "stencil.load"(%f) : (!field) -> !many
+  %s = "stencil.weighted_sum"(%t) {
+    offsets = [[-1, 0, 0], [0, 0, 0], [1, 0, 0]], weights = array<f64: 0.25, 0.5, 0.25>
+  } : (!many) -> !planes
+  "stencil.store"(%s, %f) {bounds = #stencil.bounds<[0, 0, 0], [256, 256, 128]>} : (!planes, !field) -> ()
+  return
+}
