@@ -116,12 +116,8 @@ class GpuProgram:
             starts, sizes = list(op.static_offsets), list(op.static_sizes)
             box = tuple(slice(a, a + n) for a, n in zip(starts, sizes, strict=True))
             values[op.results[0]] = operands[0][box]
-        elif name == "memref.dim":
-            values[op.results[0]] = operands[0].shape[operands[1]]
-        elif name == "memref.load":
-            values[op.results[0]] = operands[0][tuple(operands[1:])]
-        elif name == "memref.store":
-            operands[1][tuple(operands[2:])] = operands[0]
+        elif name == "memref.copy":
+            operands[1][...] = operands[0]
         elif name == "scf.for":
             body, carried = op.regions[0].blocks[0], operands[3:]
             for index in range(*operands[:3]):

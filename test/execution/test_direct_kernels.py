@@ -53,7 +53,12 @@ def compiled(monkeypatch, kernel, dtype, tile):
 @pytest.mark.parametrize("pitch", [128, 99])
 @pytest.mark.parametrize("tile", [(1, 1), (1, 4), (2, 2), (4, 1), (2, 2, 16)])
 @pytest.mark.parametrize(
-    ("name", "dtype"), [("heat2d_ftcs", "f64"), ("heat2d_ftcs", "f32"), ("heat3d_ftcs", "f64")]
+    ("name", "dtype"),
+    [
+        ("heat2d_ftcs", "f32"),
+        ("heat3d_ftcs", "f64"),
+        pytest.param("heat2d_ftcs", "f64", marks=pytest.mark.full),
+    ],
 )
 def test_every_extent_and_alignment(monkeypatch, name, dtype, tile, pitch):
     kernel = cases.KERNELS[name]
@@ -81,8 +86,15 @@ def test_every_extent_and_alignment(monkeypatch, name, dtype, tile, pitch):
 
 
 @pytest.mark.parametrize("tile", [(2, 1), (4, 2), (8, 1), (1, 4), (4, 2, 16)])
-@pytest.mark.parametrize("dtype", ["f64", "f32"])
-@pytest.mark.parametrize("name", ["box", "emboss3x3"])
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        ("box", "f64"),
+        ("emboss3x3", "f32"),
+        pytest.param("box", "f32", marks=pytest.mark.full),
+        pytest.param("emboss3x3", "f64", marks=pytest.mark.full),
+    ],
+)
 def test_rows_in_pairs(monkeypatch, name, dtype, tile):
     """Any part of the rows, from even and odd ones, has the bits of the whole."""
     cases.pair_rows(monkeypatch)
