@@ -302,6 +302,23 @@ func.func @once(%a: !field, %b: !field, %c: !field, %count: index) {{
     {average("1", "%b", "%c")}
     scf.yield %c : !field
   }}
+  {average("2", "%p", "%b")}
+  return
+}}
+"""
+# The same of a loop around another one.
+ONCE_AROUND = f"""{HEAD}
+func.func @once(%a: !field, %b: !field, %c: !field, %count: index) {{
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %p = scf.for %i = %zero to %count step %one iter_args(%x = %a) -> (!field) {{
+    scf.for %j = %zero to %count step %one {{
+      {average("0", "%x", "%b")}
+      {average("1", "%b", "%c")}
+    }}
+    scf.yield %c : !field
+  }}
+  {average("2", "%p", "%b")}
   return
 }}
 """
@@ -313,6 +330,7 @@ func.func @once(%a: !field, %b: !field, %c: !field, %count: index) {{
         *((ROTATING, [count]) for count in (-1, 0, 1, 2, 3, 10)),
         *((AROUND, [often, count]) for often in (0, 1, 2, 5) for count in (1, 2, 3, 12, 21)),
         *((ONCE, [count]) for count in (0, 1, 2, 7)),
+        *((ONCE_AROUND, [count]) for count in (0, 1, 2, 7)),
     ],
 )
 def test_loops_have_the_bits_of_calls_one_by_one(text, numbers, tmp_path, small_work_is_shared):

@@ -25,6 +25,7 @@ from tile_cases import (
     random_cases,
 )
 from twofour.runtime import element_type, parse_boundary
+from twofour.runtime.copies import row_axes
 from twofour.runtime.resident import resident_layout
 from twofour.runtime.streamed_tiles import StreamedSteps, is_streamed, tile_steps, window
 from twofour.runtime.sweeps import Box, LinearKernel
@@ -281,3 +282,10 @@ def test_tiles_that_share_commands_do_what_they_would_alone(data, rank):
             patch.setattr(TileProgram, "_near", lambda *_: True)
             alone = program_of(geometry, layouts, steps, extents, blocks)
         assert list(commands_of(shared)) == list(commands_of(alone))
+
+
+def test_columns_of_few_cells_are_copied_along_another_axis():
+    assert row_axes((300, 3)) == [1, 0]
+    assert row_axes((4, 300, 3)) == [0, 2, 1]
+    assert row_axes((3, 300)) == [0, 1]
+    assert row_axes((3,)) == [0]
