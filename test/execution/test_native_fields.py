@@ -2,6 +2,7 @@
 """Programs over several fields whose steps run in native code: the bits of calls one by one."""
 
 import itertools
+import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from twofour.runtime import (
     NativeFieldStepper,
     Plan,
     parse_boundary,
+    rounds,
     slices,
     tile_choice,
 )
@@ -357,6 +359,36 @@ def test_slices_of_loops_and_progress(tmp_path, monkeypatch):
     rounds = 4 * (4 * (3 + 1) + 1)
     assert told[0] == (5 * 4 // rounds, 4) and told[-1] == (4, 4)
     assert len(told) > 4 and told == sorted(told)
+
+
+def test_few_stretches_at_once(tmp_path, small_work_is_shared, monkeypatch):
+    monkeypatch.setattr(rounds, "MOST_STRETCHES", 3)
+    boundary = parse_boundary("fixed", 1)
+    stepper = executable_of(AROUND, tmp_path).field_stepper(boundary, 2)
+    inputs = inputs_of(stepper)
+    expected = one_by_one(stepper, boundary).advance(inputs, 3, [4, 12])
+    assert_same_bits(stepper.advance(inputs, 3, [4, 12]), expected)
+
+
+@pytest.mark.parametrize("often", [1, 1 << 40])
+def test_interrupted_loops(tmp_path, small_work_is_shared, often):
+    """No thread is left waiting for another one, in short stretches and in one long one."""
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    stepper = executable_of(AROUND, tmp_path).field_stepper(parse_boundary("fixed", 1), 2)
+    inputs = inputs_of(stepper)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with pytest.raises(KeyboardInterrupt):
+            stepper.advance(inputs, 1, [often, 1 << 40])
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    expected = stepper.advance(inputs, 2, [2, 5])
+    assert_same_bits(stepper.advance(inputs, 2, [2, 5]), expected)
 
 
 def test_loops_take_the_numbers_of_each_run(tmp_path):

@@ -39,7 +39,7 @@ from twofour.runtime.native import BoundKernel, NativeFunction, NativeKernel
 from twofour.runtime.plan import Plan
 from twofour.runtime.programs import LoadedFieldProgram, LoadedStencil, from_bundle, load
 from twofour.runtime.progress import Progress
-from twofour.runtime.step_tables import StepCode, step_code
+from twofour.runtime.step_tables import STRETCH_WORDS, StepCode, step_code
 from twofour.runtime.stepping import LinearStepper, check_steps
 from twofour.runtime.sweeps import LinearKernel
 from twofour.runtime.threads import parallel_run, resolve_threads
@@ -49,6 +49,7 @@ from twofour.runtime.tiled_stepping import TiledStepper
 __all__ = [
     "ELEMENT_TYPES",
     "MODES",
+    "STRETCH_WORDS",
     "AxisBoundary",
     "Bound",
     "BoundKernel",

@@ -4,7 +4,7 @@
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from twofour.runtime.loops import (
 from twofour.runtime.page_offset import empty_at, page_offsets
 from twofour.runtime.rounds import Program
 from twofour.runtime.slices import run_in_slices, waking_threads
-from twofour.runtime.step_tables import Buffer, Copy, StepCode, StepTables
+from twofour.runtime.step_tables import Buffer, Copy, StepCode
 from twofour.runtime.threads import run_together
 from twofour.runtime.tile_choice import worth_threads
 
@@ -119,7 +119,7 @@ class NativeFieldStepper(HostFieldStepper):
         most = worth_threads(program.points, self._threads)
 
         def advance(rounds: int) -> int:
-            work = run.take(rounds)
+            rounds, work = run.take(rounds)
             run_together(work, waking_threads(program.points * rounds, most))
             return rounds
 
@@ -150,7 +150,7 @@ class NativeFieldStepper(HostFieldStepper):
         cells = {index: len(kinds) + number for number, index in enumerate(self._indices)}
         kinds += [((), INDEX) for _ in cells]
         buffers = [Buffer(shape, np.dtype(dtype)) for shape, dtype in kinds]
-        return Program(self._calls, bounds, cells, partial(StepTables, self._driver, buffers))
+        return Program(self._driver, self._calls, bounds, cells, buffers)
 
     def _copies(self) -> Iterator[tuple[Copy, ...]]:
         """What refills halos before a call, in order."""

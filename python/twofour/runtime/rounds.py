@@ -7,7 +7,6 @@ between loops is one round. Loops around others are walked from here.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -22,13 +21,21 @@ from twofour.runtime.loops import (
     place_of,
     round_of,
 )
-from twofour.runtime.step_tables import BoundTables, Copy, Index, StepTables
+from twofour.runtime.step_tables import (
+    STRETCH_WORDS,
+    BoundTables,
+    Buffer,
+    Copy,
+    Index,
+    StepCode,
+    StepTables,
+)
 
 # Copies that need nothing of each other.
 Copies = tuple[Copy, ...]
 Round = list[list[Copy | Launch]]
-# Makes tables of rounds, after the last of which that of the given number follows.
-MakeTables = Callable[[Sequence[Round], int, Index | None], StepTables]
+# Stretches that native code is given at once.
+MOST_STRETCHES = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,17 +71,19 @@ class Program:
     """Calls of a program: `calls` is a loop over them, on their arguments, to any number.
 
     `bounds` are the arguments at which loops of the program begin or end, `cells` the buffers of
-    the indices that launches read. `points` are those of the largest round.
+    the indices that launches read, among all `buffers`. `points` are those of the largest round.
     """
 
     def __init__(
         self,
+        code: StepCode,
         calls: Loop,
         bounds: Mapping[int, int],
         cells: Mapping[int, int],
-        make_tables: MakeTables,
+        buffers: Sequence[Buffer],
     ):
-        self._bounds, self._cells, self._make_tables = bounds, cells, make_tables
+        self._code, self._buffers = code, buffers
+        self._bounds, self._cells = bounds, cells
         self._tables: list[StepTables] = []
         self._nodes = self._loop(calls, {index: View(cell, ()) for index, cell in cells.items()})
         self.points = max((tables.points for tables in self._tables), default=1)
@@ -82,7 +91,8 @@ class Program:
     def bind(self, arrays: Sequence[np.ndarray], calls: int) -> "Run":
         """So many calls on these arrays."""
         bound = {tables: tables.bind(arrays) for tables in self._tables}
-        return Run([replace(node, count=calls) for node in self._nodes], arrays, bound)
+        nodes = [replace(node, count=calls) for node in self._nodes]
+        return Run(self._code, nodes, arrays, bound)
 
     def _range(self, loop: Loop) -> range:
         lower, upper = (
@@ -126,7 +136,7 @@ class Program:
     ) -> tuple[Node, ...]:
         if not any(rounds):
             return ()
-        self._tables.append(self._make_tables(rounds, start, index))
+        self._tables.append(StepTables(self._code, self._buffers, rounds, start, index))
         return (Stretch(self._tables[-1], count),)
 
 
@@ -135,39 +145,37 @@ class Run:
 
     def __init__(
         self,
+        code: StepCode,
         nodes: Sequence[Node],
         arrays: Sequence[np.ndarray],
         bound: Mapping[StepTables, BoundTables],
     ):
-        self.rounds = _count(nodes)
+        self.rounds, self._code = _count(nodes), code
         self._arrays, self._bound, self._rest = arrays, bound, _walk(nodes)
         self._now: tuple[BoundTables, int, int] | None = None
 
-    def take(self, count: int) -> Callable[[int, int], None]:
-        """The part of thread `n` of `m` in the next `count` rounds, as a function of both."""
-        taken: list[Callable[[int, int], None]] = []
-        while count > 0:
+    def take(self, most: int) -> tuple[int, Callable[[int, int], None]]:
+        """How many rounds come next, at most so many, and the part of thread `n` of `m` in them."""
+        rounds, words = 0, []
+        while rounds < min(most, self.rounds) and len(words) < MOST_STRETCHES:
             if self._now is None:
                 item = next(self._rest)
                 if isinstance(item, Setting):
-                    taken.append(partial(self._set, item))
+                    words.append((0, self._arrays[item.buffer].ctypes.data, item.value, 0, 0))
                     continue
                 self._now = self._bound[item.tables], 0, item.count
             tables, first, left = self._now
-            part = min(left, count)
-            taken.append(partial(tables.run, first, part))
+            part = min(left, most - rounds)
+            words.append(tables.stretch(first, part))
             self._now = (tables, first + part, left - part) if part < left else None
-            count -= part
+            rounds += part
+        self.rounds -= rounds
+        table = np.array(words, np.int64).reshape(-1, STRETCH_WORDS)
 
         def work(thread: int, threads: int) -> None:
-            for act in taken:
-                act(thread, threads)
+            self._code.drive(table.ctypes.data, len(table), thread, threads)
 
-        return work
-
-    def _set(self, setting: Setting, thread: int, threads: int) -> None:
-        # Every thread does, since none may go on before: they have met after the round before.
-        self._arrays[setting.buffer][...] = setting.value
+        return rounds, work
 
 
 def _phases(steps: Sequence[Launch | Copies], places: Places) -> Round:

@@ -23,6 +23,7 @@ from twofour.runtime.tile_choice import caches
 # Part of a core's second cache for the rows of a block, which are a multiple of those that kernels
 # sum up at once.
 BLOCK_SHARE, ROWS = 0.25, 8
+STRETCH_WORDS = 5
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class StepCode:
 def step_code(drive: int, copy: Callable[[int, int], int], keep_alive: object) -> StepCode:
     """The native code at these addresses."""
     pointer, number = ctypes.c_void_p, ctypes.c_int64
-    kind = ctypes.CFUNCTYPE(None, pointer, pointer, *[number] * 4, pointer)
+    kind = ctypes.CFUNCTYPE(None, pointer, *[number] * 3)
     return StepCode(kind(drive), copy, keep_alive)
 
 
@@ -200,9 +201,9 @@ class BoundTables:
         self._begin = tables._program.ctypes.data, self._views.ctypes.data
         self._meeting = self._shared.ctypes.data
 
-    def run(self, first: int, count: int, thread: int, threads: int) -> None:
-        """The part of one of `threads` threads in the rounds first, first + 1, ..."""
-        self._tables._code.drive(*self._begin, first, count, thread, threads, self._meeting)
+    def stretch(self, first: int, count: int) -> tuple[int, ...]:
+        """The words of `count` rounds, from round `first` on."""
+        return *self._begin, first, count, self._meeting
 
 
 def _model(buffer: Buffer) -> np.ndarray:

@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Native code that runs rounds of programs over several fields, on all threads.
 
-`drive_rounds` takes what twofour.runtime.step_tables encodes. Each thread calls it once, and does
-its part of the rows of every command: a sweep, or a copy of cells. Commands of a phase take turns,
-some rows each, such that what several of them read is in the caches. After each phase threads meet.
-Each of them writes the index of a loop: those that come first have met all others after the round
-before.
-Like tile_driver it is written in LLVM's dialect, since it works on addresses.
+`drive_stretches` takes a list of what twofour.runtime.step_tables encodes, and runs one after the
+other. Each thread calls it once, so that nothing comes between a thread and the others which wait
+for it. It does its part of the rows of every command: a sweep, or a copy of cells. Commands of a
+phase take turns, some rows each, such that what several of them read is in the caches. After each
+phase threads meet. Each of them writes the index of a loop: those that come first have met all
+others after the round before. Like tile_driver it is written in LLVM's dialect, since it works on
+addresses.
 """
 
 from functools import cache
 
 from twofour.mlir import ir
-from twofour.runtime import StepCode, step_code
+from twofour.runtime import STRETCH_WORDS, StepCode, step_code
 from twofour.targets.cpu.barrier import DECLARATIONS, SPINS, meet
 from twofour.targets.cpu.jit import CompiledModule
 from twofour.targets.cpu.tile_driver import tile_driver
 
-DRIVE = "drive_rounds"
+DRIVE, ROUNDS = "drive_stretches", "drive_rounds"
 
 
 def step_driver(most_views: int) -> StepCode:
@@ -54,6 +55,8 @@ def _call(views: int) -> str:
     return "\n".join(lines)
 
 
+# Words of a stretch: addresses of the program and of all views, the first round, how many, and the
+# address of what threads share. Without a program: where to write the number that is third.
 # Words of the program: the round that follows the last one, and how many there are; addresses of
 # the first phase of each round, of the phases, and of the commands; words of a view; the view that
 # gets the index of the loop, or -1, this index in round 0, and its step. The first list holds one
@@ -67,9 +70,36 @@ def _drive(most_views: int) -> str:
     word = ": (!llvm.ptr) -> !llvm.ptr, i64"
     at = ": (!llvm.ptr, i64) -> !llvm.ptr, i64"
     return f"""
-{DECLARATIONS}func.func @{DRIVE}(%program: !llvm.ptr, %all_views: !llvm.ptr, %first: i64,
-                   %count: i64, %thread: i64, %threads: i64, %shared: !llvm.ptr)
+{DECLARATIONS}func.func @{DRIVE}(%stretches: !llvm.ptr, %how_many: i64, %thread: i64, %threads: i64)
     attributes {{llvm.emit_c_interface}} {{
+  %zero = llvm.mlir.constant(0 : i64) : i64
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %words = llvm.mlir.constant({STRETCH_WORDS} : i64) : i64
+  %none = llvm.mlir.zero : !llvm.ptr
+  scf.for %n = %zero to %how_many step %one : i64 {{
+    %behind = llvm.mul %n, %words : i64
+    %stretch = llvm.getelementptr %stretches[%behind] {at}
+    %program = llvm.load %stretch : !llvm.ptr -> !llvm.ptr
+    %s1 = llvm.getelementptr %stretch[1] {word}
+    %place = llvm.load %s1 : !llvm.ptr -> !llvm.ptr
+    %s2 = llvm.getelementptr %stretch[2] {word}
+    %value = llvm.load %s2 : !llvm.ptr -> i64
+    %s3 = llvm.getelementptr %stretch[3] {word}
+    %count = llvm.load %s3 : !llvm.ptr -> i64
+    %s4 = llvm.getelementptr %stretch[4] {word}
+    %shared = llvm.load %s4 : !llvm.ptr -> !llvm.ptr
+    %sets = llvm.icmp "eq" %program, %none : !llvm.ptr
+    scf.if %sets {{
+      llvm.store %value, %place atomic monotonic {{alignment = 8 : i64}} : i64, !llvm.ptr
+    }} else {{
+      func.call @{ROUNDS}(%program, %place, %value, %count, %thread, %threads, %shared)
+          : (!llvm.ptr, !llvm.ptr, i64, i64, i64, i64, !llvm.ptr) -> ()
+    }}
+  }}
+  return
+}}
+func.func private @{ROUNDS}(%program: !llvm.ptr, %all_views: !llvm.ptr, %first: i64,
+                            %count: i64, %thread: i64, %threads: i64, %shared: !llvm.ptr) {{
   %zero = llvm.mlir.constant(0 : i64) : i64
   %one = llvm.mlir.constant(1 : i64) : i64
   %four = llvm.mlir.constant(4 : i64) : i64
