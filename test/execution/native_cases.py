@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Programs over fields that native code runs, and the same kernels called one by one."""
+
+import numpy as np
+
+from twofour.compiler import compile_cpu
+from twofour.options import CompileOptions
+from twofour.runtime import FieldStepper, Plan, slices, tile_choice
+from twofour.targets.cpu.executable import CpuExecutable
+
+
+def executable_of(text, folder):
+    path = folder / "program.mlir"
+    path.write_text(text)
+    return CpuExecutable(compile_cpu(str(path), CompileOptions()))
+
+
+def one_by_one(stepper, boundary):
+    """The stepper that calls the same kernels from Python."""
+    plan = Plan(tuple(stepper._steps), tuple(stepper._workspaces))
+    return FieldStepper(stepper.fields, stepper.rotation, plan.prepare, boundary)
+
+
+def inputs_of(stepper, seed=1):
+    rng = np.random.default_rng(seed)
+    return [
+        rng.uniform(-1, 1, field.shape).astype(field.element.storage)
+        for field in stepper.fields
+        if field.loaded
+    ]
+
+
+def assert_same_bits(results, expected):
+    assert len(results) == len(expected)
+    for one, other in zip(results, expected, strict=True):
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        assert one.tobytes() == other.tobytes()
+
+
+def share_small_work(monkeypatch):
+    """Take all threads for work of any size."""
+    monkeypatch.setattr(slices, "WAKING_POINTS", 1)
+    monkeypatch.setattr(tile_choice, "WAITING_POINTS", 1)
