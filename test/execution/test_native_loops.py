@@ -14,7 +14,15 @@ from native_cases import (
     share_small_work,
 )
 from test_file_loops import HEAD, average
-from twofour.runtime import HostFieldStepper, NativeFieldStepper, parse_boundary, rounds, slices
+from twofour.runtime import (
+    HostFieldStepper,
+    NativeFieldStepper,
+    host_fields,
+    parse_boundary,
+    rounds,
+    slices,
+)
+from twofour.runtime.threads import run_together
 
 
 @pytest.fixture
@@ -154,12 +162,21 @@ def test_slices_of_loops_and_progress(tmp_path, monkeypatch):
 
 
 def test_few_stretches_at_once(tmp_path, small_work_is_shared, monkeypatch):
+    slices_run = []
+
+    def counted(work, threads):
+        slices_run.append(threads)
+        run_together(work, threads)
+
     monkeypatch.setattr(rounds, "MOST_STRETCHES", 3)
+    monkeypatch.setattr(host_fields, "run_together", counted)
     boundary = parse_boundary("fixed", 1)
     stepper = executable_of(AROUND, tmp_path).field_stepper(boundary, 2)
     inputs = inputs_of(stepper)
     expected = one_by_one(stepper, boundary).advance(inputs, 3, [4, 12])
     assert_same_bits(stepper.advance(inputs, 3, [4, 12]), expected)
+    # A call makes 6 iterations of 2 stretches, and a last one.
+    assert len(slices_run) == 3 * (6 * 2 + 1) // 3
 
 
 @pytest.mark.parametrize("often", [1, 1 << 40])

@@ -155,9 +155,12 @@ class Run:
         self._now: tuple[BoundTables, int, int] | None = None
 
     def take(self, most: int) -> tuple[int, Callable[[int, int], None]]:
-        """How many rounds come next, at most so many, and the part of thread `n` of `m` in them."""
+        """How many rounds come next, and the part of thread `n` of `m` in them.
+
+        These are at most `most`, of which there must be as many left.
+        """
         rounds, words = 0, []
-        while rounds < min(most, self.rounds) and len(words) < MOST_STRETCHES:
+        while rounds < most and len(words) < MOST_STRETCHES:
             if self._now is None:
                 item = next(self._rest)
                 if isinstance(item, Setting):
@@ -169,7 +172,6 @@ class Run:
             words.append(tables.stretch(first, part))
             self._now = (tables, first + part, left - part) if part < left else None
             rounds += part
-        self.rounds -= rounds
         table = np.array(words, np.int64).reshape(-1, STRETCH_WORDS)
 
         def work(thread: int, threads: int) -> None:
