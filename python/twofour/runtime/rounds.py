@@ -5,6 +5,7 @@ An innermost loop becomes rounds, one for each iteration that carries other buff
 between loops is one round. Loops around others are walked from here.
 """
 
+import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -45,6 +46,10 @@ class Stretch:
     tables: StepTables
     count: int
 
+    def times(self, count: int) -> "Stretch":
+        """So many rounds."""
+        return Stretch(self.tables, count)
+
 
 @dataclass(frozen=True, eq=False)
 class Turns:
@@ -54,6 +59,10 @@ class Turns:
     start: int
     count: int
     index: Index | None
+
+    def times(self, count: int) -> "Turns":
+        """So many iterations."""
+        return Turns(self.bodies, self.start, count, self.index)
 
 
 Node = Stretch | Turns
@@ -91,7 +100,7 @@ class Program:
     def bind(self, arrays: Sequence[np.ndarray], calls: int) -> "Run":
         """So many calls on these arrays."""
         bound = {tables: tables.bind(arrays) for tables in self._tables}
-        nodes = [replace(node, count=calls) for node in self._nodes]
+        nodes = [node.times(calls) for node in self._nodes]
         return Run(self._code, nodes, arrays, bound)
 
     def _range(self, loop: Loop) -> range:
@@ -160,22 +169,22 @@ class Run:
         These are at most `most`, of which there must be as many left.
         """
         rounds, words = 0, []
-        while rounds < most and len(words) < MOST_STRETCHES:
+        while rounds < most and len(words) < MOST_STRETCHES * STRETCH_WORDS:
             if self._now is None:
                 item = next(self._rest)
                 if isinstance(item, Setting):
-                    words.append((0, self._arrays[item.buffer].ctypes.data, item.value, 0, 0))
+                    words += (0, self._arrays[item.buffer].ctypes.data, item.value, 0, 0)
                     continue
                 self._now = self._bound[item.tables], 0, item.count
             tables, first, left = self._now
             part = min(left, most - rounds)
-            words.append(tables.stretch(first, part))
+            words += tables.stretch(first, part)
             self._now = (tables, first + part, left - part) if part < left else None
             rounds += part
-        table = np.array(words, np.int64).reshape(-1, STRETCH_WORDS)
+        table = (ctypes.c_int64 * len(words))(*words)
 
         def work(thread: int, threads: int) -> None:
-            self._code.drive(table.ctypes.data, len(table), thread, threads)
+            self._code.drive(table, len(table) // STRETCH_WORDS, thread, threads)
 
         return rounds, work
 
