@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from twofour.dialects.stencil.aliases import is_memory
 from twofour.dialects.stencil.box import Box
+from twofour.dialects.stencil.sweep import enclosing_function
 from twofour.dialects.stencil.traversal import functions, nested_ops
 from twofour.dialects.stencil.types import FieldType
 from twofour.errors import SourceLocation, TwofourError
@@ -156,18 +157,14 @@ def _describe(function, filename: str, callers: tuple[str, ...]) -> Program:
 
 def _callee(call, callers: tuple[str, ...]):
     """The function that is called by the last one of `callers`."""
-    found = {f.attributes["sym_name"].value: f for f in functions(_module_of(call))}
+    found = {
+        f.attributes["sym_name"].value: f
+        for f in functions(enclosing_function(call).operation.parent)
+    }
     name = call.callee.value
     if name in callers:
         raise error_at(call, f"expected no function that calls itself, got @{name}")
     return found[name]
-
-
-def _module_of(op) -> ir.Operation:
-    parent = op.operation.parent
-    while parent.operation.name != "builtin.module":
-        parent = parent.operation.parent
-    return parent.operation
 
 
 def _touched_by_call(argument: Argument, touched: Argument) -> Argument:

@@ -4,7 +4,7 @@
 Values are numbered: the arguments, then the workspaces, then what loops bring forth.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,6 +99,15 @@ def used_indices(steps: Sequence[Step]) -> tuple[int, ...]:
     read = {view.buffer for launch in nested_launches(inner) for view in launch.inputs}
     found = {loop.index for loop in inner} & read
     return tuple(sorted(found.union(*(used_indices(loop.body) for loop in inner))))
+
+
+def range_of(loop: Loop, numbers: Mapping[int, int] | Sequence[int]) -> range:
+    """The values of a loop's index, where arguments are these numbers."""
+    lower, upper = (
+        int(numbers[bound.argument]) if isinstance(bound, Bound) else bound
+        for bound in (loop.lower, loop.upper)
+    )
+    return range(lower, upper, loop.step)
 
 
 def bound_arguments(steps: Sequence[Step]) -> tuple[int, ...]:

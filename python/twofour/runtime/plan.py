@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 
 from twofour.runtime.loops import (
-    Bound,
     Course,
     Launch,
     Loop,
@@ -17,6 +16,7 @@ from twofour.runtime.loops import (
     View,
     nested_launches,
     place_of,
+    range_of,
 )
 from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.repetition import Action, Repetition
@@ -106,8 +106,4 @@ class _Binding:
         return Repetition(iterations, course.start, course.count, memory)
 
     def _range(self, loop: Loop) -> range:
-        lower, upper = (
-            int(self._buffers[bound.argument]) if isinstance(bound, Bound) else bound
-            for bound in (loop.lower, loop.upper)
-        )
-        return range(lower, upper, loop.step)
+        return range_of(loop, self._buffers)

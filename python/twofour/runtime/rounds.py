@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from twofour.runtime.loops import (
-    Bound,
     Course,
     Launch,
     Loop,
@@ -20,6 +19,7 @@ from twofour.runtime.loops import (
     Step,
     View,
     place_of,
+    range_of,
     round_of,
 )
 from twofour.runtime.step_tables import (
@@ -104,11 +104,7 @@ class Program:
         return Run(self._code, nodes, arrays, bound)
 
     def _range(self, loop: Loop) -> range:
-        lower, upper = (
-            self._bounds[bound.argument] if isinstance(bound, Bound) else bound
-            for bound in (loop.lower, loop.upper)
-        )
-        return range(lower, upper, loop.step)
+        return range_of(loop, self._bounds)
 
     def _loop(self, loop: Loop, places: Places) -> tuple[Node, ...]:
         """The node of a loop, none if nothing happens in it; `places` is brought up to date."""
