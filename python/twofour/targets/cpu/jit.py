@@ -10,6 +10,7 @@ from twofour.dialects.stencil.traversal import nested_ops
 from twofour.mlir import execution_engine, ir
 from twofour.mlir_support import error_at
 from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
+from twofour.targets.cpu.rounding import add_rounding
 
 # The order matters: vector ops of rank 1 go straight to LLVM, memrefs are finalised last.
 LLVM_PIPELINE = (
@@ -74,7 +75,7 @@ class CompiledModule:
             self._symbols = _rename_functions(module)
             lower_to_llvm(module, filename)
         names = _add_address_functions(module)
-        _add_bf16_rounding(module)
+        add_rounding(module)
         self._engine = execution_engine.ExecutionEngine(module, opt_level=3)
         self._addresses = {name: self._look_up(name) for name in names}
 
@@ -114,36 +115,3 @@ def _add_address_functions(module: ir.Module) -> list[str]:
             with ir.InsertionPoint(module.body):
                 list(getter.body.operations)[1].operation.clone()
     return names
-
-
-# Rounds to nearest even, in integers; NaNs stay NaNs.
-_BF16_ROUNDING = """
-llvm.func @__truncsfbf2(%x: f32) -> bf16 {
-  %sixteen = llvm.mlir.constant(16 : i32) : i32
-  %one = llvm.mlir.constant(1 : i32) : i32
-  %half = llvm.mlir.constant(32767 : i32) : i32
-  %quiet = llvm.mlir.constant(64 : i32) : i32
-  %bits = llvm.bitcast %x : f32 to i32
-  %upper = llvm.lshr %bits, %sixteen : i32
-  %tie = llvm.and %upper, %one : i32
-  %more = llvm.add %bits, %half : i32
-  %sum = llvm.add %more, %tie : i32
-  %rounded = llvm.lshr %sum, %sixteen : i32
-  %is_nan = llvm.fcmp "uno" %x, %x : f32
-  %nan = llvm.or %upper, %quiet : i32
-  %chosen = llvm.select %is_nan, %nan, %rounded : i1, i32
-  %word = llvm.trunc %chosen : i32 to i16
-  %result = llvm.bitcast %word : i16 to bf16
-  llvm.return %result : bf16
-}
-"""
-
-
-def _add_bf16_rounding(module: ir.Module) -> None:
-    """Add what LLVM calls to round to bf16 where the processor cannot: no library may have it."""
-    if "bf16" not in module.operation.get_asm(print_generic_op_form=True):
-        return
-    with module.context, ir.Location.unknown():
-        source = ir.Module.parse(_BF16_ROUNDING)
-        with ir.InsertionPoint(module.body):
-            list(source.body.operations)[0].operation.clone()
