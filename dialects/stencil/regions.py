@@ -42,6 +42,26 @@ class AppliedRegion:
             *(view_type(self.domain.rank, result.type.element_type) for result in results),
         ]
 
+    def views(
+        self, arguments: Sequence[ir.Value]
+    ) -> dict[tuple[ir.Value, tuple[int, ...]], tuple[ir.Value, list[int]]]:
+        """Of each temp along some axes: its view among the kernel's arguments, its reach below."""
+        return {
+            (item.temp, item.axes): (view, [-min(c) for c in zip(*item.offsets, strict=True)])
+            for item, view in zip(self.inputs, arguments, strict=False)
+        }
+
+    def last_rows(self, arguments: Sequence[ir.Value]) -> list[tuple[ir.Value, tuple[int, ...]]]:
+        """Of each input that has all axes: its view, and where the last row begins in it that the
+        first output reads.
+        """
+        found = []
+        for item, (view, lo) in zip(self.inputs, self.views(arguments).values(), strict=True):
+            if len(item.axes) == self.domain.rank:
+                last = max(at[:-1] for at in item.offsets)
+                found.append((view, (*(a + b for a, b in zip(last, lo[:-1], strict=True)), 0)))
+        return found
+
     def outputs(self, arguments: Sequence[ir.Value]) -> list[ir.Value]:
         """The output views among the kernel's arguments."""
         first = len(self.inputs) + len(self.scalars)
@@ -95,10 +115,7 @@ def _computed_outside(apply: ApplyOp) -> ir.Operation | None:
 class _Move:
     def __init__(self, region: AppliedRegion, arguments, point, constants: EntryConstants):
         self.apply, self.domain = region.apply, region.domain
-        self.views = {
-            (item.temp, item.axes): (view, [-min(c) for c in zip(*item.offsets, strict=True)])
-            for item, view in zip(region.inputs, arguments, strict=False)
-        }
+        self.views = region.views(arguments)
         scalars = arguments[len(region.inputs) :]
         self.scalars = dict(zip(region.scalars, scalars, strict=False))
         self.outputs = region.outputs(arguments)

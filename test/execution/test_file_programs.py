@@ -10,7 +10,7 @@ import reference
 import twofour
 from file_cases import BOUNDARIES, NONLINEAR, close, random_field, refilled
 from twofour.compiler import compile_cpu
-from twofour.dialects.stencil.transforms import to_vector
+from twofour.dialects.stencil import large_arrays
 from twofour.options import CompileOptions
 
 LEAPFROG = str(Path(__file__).parents[2] / "docs" / "examples" / "wave2d.mlir")
@@ -54,7 +54,7 @@ def test_kernels_of_large_arrays_give_the_same_bits(monkeypatch):
     """Programs of several fields have them instead of others where their bounds are large."""
     results = []
     for large in (False, True):
-        monkeypatch.setattr(to_vector, "past_caches", lambda *arguments, large=large: large)
+        monkeypatch.setattr(large_arrays, "past_caches", lambda *arguments, large=large: large)
         assert (
             "nontemporal = true" in str(compile_cpu(LEAPFROG, CompileOptions()).module)
         ) == large

@@ -30,16 +30,14 @@ its multiply-adds and this spares enough of them:
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from twofour.dialects.stencil.aliases import root
-from twofour.dialects.stencil.chains import Chain, chain_ending_at
+from twofour.dialects.stencil.chains import chain_ending_at
+from twofour.dialects.stencil.large_arrays import are_large, are_stored_over_inputs
 from twofour.dialects.stencil.ops import WeightedSumOp
 from twofour.dialects.stencil.sweep import kernel_name, module_end, replace_by_sweep
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.errors import TwofourError
 from twofour.mlir import ir
-from twofour.mlir_support import defining_op
 from twofour.passes import ModulePass
-from twofour.runtime.tile_choice import USUAL_CACHES, caches, past_caches
 from twofour.targets.cpu.direct_kernel import DirectKernel, build_direct_kernel
 from twofour.targets.cpu.register_tile import RegisterTile
 from twofour.targets.cpu.vector_unit import Machine, vector_unit
@@ -60,8 +58,10 @@ def _convert(op, options: "ConvertStencilToVectorPass") -> None:
         instead = (
             options.past_caches == "instead"
             and waits
-            and _is_large(op, kernel, options)
-            and not (kernel.rank <= unit.nontemporal_axes and _is_stored_over_input(op, chain))
+            and are_large(op, len(chain.inputs) + 1, options.machine)
+            and not (
+                kernel.rank <= unit.nontemporal_axes and are_stored_over_inputs(op, chain.inputs)
+            )
         )
         build_direct_kernel(kernel, element, unit, tile, past_caches=instead)
         if options.past_caches == "beside" and waits:
@@ -69,33 +69,6 @@ def _convert(op, options: "ConvertStencilToVectorPass") -> None:
             build_direct_kernel(beside, element, unit, tile, past_caches=True)
     replace_by_sweep(op, kernel.name, chain.inputs)
     chain.erase_rest()
-
-
-def _is_stored_over_input(op, chain: Chain) -> bool:
-    """Whether a sum goes to a field that it reads at the same points only.
-
-    Lines that were just read are in the caches, and must not be stored past them.
-    """
-    stored = [
-        root(use.owner.operands[1])
-        for use in op.results[0].uses
-        if use.owner.operation.name == "stencil.store"
-    ]
-    loads = [defining_op(item.temp) for item in chain.inputs if not any(map(any, item.offsets))]
-    return any(
-        load is not None and load.name == "stencil.load" and root(load.operands[0]) in stored
-        for load in loads
-    )
-
-
-def _is_large(op, kernel: DirectKernel, options: "ConvertStencilToVectorPass") -> bool:
-    """Whether the arrays of a sum do not fit the caches."""
-    kind = op.results[0].type
-    machine = caches() if options.machine == "host" else USUAL_CACHES
-    nontemporal = kernel.rank <= vector_unit(options.machine).nontemporal_axes
-    arrays = len(kernel.inputs) + kernel.has_addend + 1
-    itemsize = kind.element_type.width // 8
-    return past_caches(kind.box.extents, itemsize, machine, nontemporal, arrays)
 
 
 @dataclass(frozen=True)

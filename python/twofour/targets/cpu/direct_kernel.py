@@ -8,19 +8,18 @@ whatever the block, so that vectors and remainders give the same bits; so does t
 where terms are single points.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import partial
 
-from twofour.mlir import arith, func, ir, memref, scf, vector
+from twofour.mlir import func, ir
 from twofour.runtime.page_offset import CACHE_LINE
+from twofour.targets.cpu.block_loops import BlockLoops
 from twofour.targets.cpu.elements import ElementCode
 from twofour.targets.cpu.kernel_abi import (
     IN_PLACE_ATTRIBUTE,
     EntryConstants,
     kernel_function,
-    shifted,
-    strided_loop,
     view_type,
 )
 from twofour.targets.cpu.read_ahead import ReadAhead
@@ -30,14 +29,11 @@ from twofour.targets.cpu.register_tile import (
     choose_tile,
     multiply_adds,
 )
-from twofour.targets.cpu.row_block import KernelViews, RowBlock, Width
+from twofour.targets.cpu.row_block import KernelViews, RowBlock
 from twofour.targets.cpu.row_pairs import pair_terms, sum_row_pairs
-from twofour.targets.cpu.row_sums import Offset, Rows, RowsOf, sum_rows, terms_of
+from twofour.targets.cpu.row_sums import Offset, RowsOf, sum_rows, terms_of
 from twofour.targets.cpu.vector_unit import VectorUnit
 
-# Rows of two axes that are stored past the caches side by side: memory serves several better than
-# one. In three axes the rows of so many planes are too many.
-ROWS_PAST_CACHES = 4
 # Sums of more terms take longer than memory does: of rows that are stored past the caches, and of
 # those of planes, where several rows at once are more streams than are fetched ahead.
 MOST_TERMS, MOST_TERMS_IN_PLANES = 16, 64
@@ -146,222 +142,41 @@ def build_direct_kernel(
         elif rows_of(1).shared:
             chosen = replace(chosen, rows=chosen.rows + chosen.rows % 2)
         code = ElementCode(element, size)
-        ahead = past_caches and not nontemporal
-        _Loops(kernel, code, chosen, function.entry_block, nontemporal, ahead, rows_of).emit()
+        _emit_loops(kernel, function.entry_block, code, rows_of, chosen, nontemporal, past_caches)
         func.ReturnOp([])
     return function
 
 
-class _Loops:
-    """The loops of a kernel over blocks of rows."""
-
-    def __init__(
-        self,
-        kernel: DirectKernel,
-        code: ElementCode,
-        tile: RegisterTile,
-        entry: ir.Block,
-        nontemporal: bool,
-        ahead: bool,
-        rows_of: RowsOf,
-    ):
-        self.rows_of, self.paired = rows_of, bool(rows_of(1).shared)
-        self.kernel, self.code, self.tile = kernel, code, tile
-        self.nontemporal = nontemporal
-        self.constants = EntryConstants(entry)
-        *inputs, self.output, self.begin, self.end = entry.arguments
-        addend = inputs.pop() if kernel.has_addend else None
-        reaches = [terms.reach_lo for terms in kernel.inputs]
-        views = KernelViews(list(zip(inputs, reaches, strict=True)), addend, self.output)
-        self._emit = RowBlock(views, kernel.constant, code, self.constants).emit
-        self._ahead = None
-        if ahead:
-            last = [terms.last_row for terms in kernel.inputs]
-            reads = list(zip(inputs, last, strict=True))
-            if addend is not None:
-                reads.append((addend, (0,) * kernel.rank))
-            self._ahead = ReadAhead(reads, self.output, code, self.constants)
-
-    def emit(self) -> None:
-        self._loops(0, [])
-
-    def _loops(self, axis: int, bases: list[ir.Value]) -> None:
-        """The loops over rows, from an axis on."""
-        begin, end = self._extent(axis)
-        innermost = self.kernel.rank - 1
-        if axis == innermost:
-            self._side_by_side([bases], begin, end)
-        elif axis == innermost - 1 and not self.nontemporal:
-            self._plane(bases, begin, end)
-        elif axis == innermost - 1 == 0:
-            self._plane_nontemporal(begin, end)
-        else:
-            for base in scf.for_(begin, end, self.constants.index(1)):
-                self._loops(axis + 1, [*bases, base])
-                scf.yield_([])
-
-    def _extent(self, axis: int) -> tuple[ir.Value, ir.Value]:
-        """The outputs along an axis."""
-        if axis == 0:
-            return self.begin, self.end
-        return self.constants.index(0), memref.dim(self.output, self.constants.index(axis))
-
-    def _plane(self, bases: list[ir.Value], first: ir.Value, last: ir.Value) -> None:
-        """All blocks of some rows, what these leave of the same rows, then the rows that are left.
-
-        What is left has a loop over rows of its own: loops that are not entered would cost a short
-        row as much as a block. Large arrays have long rows, of which little is left: several at
-        once would only take registers from the blocks.
-        """
-        start, stop = self._extent(self.kernel.rank - 1)
-        done = self._end_of_blocks(start, stop)
-        first = self._odd_row(
-            first, last, lambda row: self._rest(self._row(1), [*bases, row], start, stop)
-        )
-        rows = self.rows_of(self.tile.rows)
-        whole = strided_loop(
-            self.constants,
-            first,
-            last,
-            self.tile.rows,
-            lambda row: self._along(rows, [*bases, row], start, done, self._block),
-        )
-
-        left = arith.cmpi(arith.CmpIPredicate.ne, done, stop)
-        together = self.tile.rows if self._ahead is None else 1
-        strided_loop(
-            self.constants,
-            arith.select(left, first, whole),
-            whole,
-            together,
-            lambda row: self._rest(self.rows_of(together), [*bases, row], done, stop),
-        )
-        self._in_runs(
-            whole,
-            last,
-            lambda count, row: self._rest(self.rows_of(count), [*bases, row], start, stop),
-        )
-
-    def _plane_nontemporal(self, first: ir.Value, last: ir.Value) -> None:
-        """Some rows side by side, then those that are left."""
-        start, stop = self._extent(1)
-
-        def several(count: int, row: ir.Value) -> None:
-            rows = [shifted(self.constants, [row], [n]) for n in range(count)]
-            self._side_by_side(rows, start, stop)
-
-        first = self._odd_row(
-            first, last, lambda row: self._side_by_side([[row]], start, stop, parity=1)
-        )
-        together = partial(several, ROWS_PAST_CACHES)
-        whole = strided_loop(self.constants, first, last, ROWS_PAST_CACHES, together)
-        self._in_runs(whole, last, several)
-
-    def _odd_row(
-        self, first: ir.Value, last: ir.Value, sweep: Callable[[ir.Value], None]
-    ) -> ir.Value:
-        """The first row where it is an odd one and rows are paired; returns the row after it."""
-        if not self.paired:
-            return first
-        odd = arith.addi(first, arith.remsi(first, self.constants.index(2)))
-        begin = arith.minsi(odd, last)
-        for row in scf.for_(first, begin, self.constants.index(1)):
-            sweep(row)
-            scf.yield_([])
-        return begin
-
-    def _in_runs(
-        self, first: ir.Value, last: ir.Value, sweep: Callable[[int, ir.Value], None]
-    ) -> None:
-        """Few rows: pairs of them where rows are paired, then single ones."""
-        for count in (2, 1) if self.paired else (1,):
-            first = strided_loop(self.constants, first, last, count, partial(sweep, count))
-
-    def _row(self, number: int) -> Rows:
-        """A row that is summed up alone, so many rows from an even one."""
-        return self.rows_of(1, number % 2) if self.paired else self.rows_of(1)
-
-    def _side_by_side(
-        self, rows: list[list[ir.Value]], begin: ir.Value, end: ir.Value, parity: int = 0
-    ) -> None:
-        """Rows of outputs, a block of each in turn, those past the caches from whole lines on."""
-        numbered = [(self._row(parity + n), bases) for n, bases in enumerate(rows)]
-        starts = [begin] * len(rows)
-        if self.nontemporal:
-            starts = [self._aligned_from(bases, begin, end) for bases in rows]
-            for (row, bases), start in zip(numbered, starts, strict=True):
-                self._masked(row, bases, begin, start)
-        if len(rows) > 1:
-            size = self.constants.index(self.tile.vectors * self.code.lanes)
-            longest = arith.subi(end, reduce(arith.maxsi, starts))
-            together = arith.subi(longest, arith.remsi(longest, size))
-            for place in scf.for_(self.constants.index(0), together, size):
-                for (row, bases), start in zip(numbered, starts, strict=True):
-                    self._emit(row, [*bases, arith.addi(start, place)], self._block)
-                scf.yield_([])
-            starts = [arith.addi(start, together) for start in starts]
-        for (row, bases), start in zip(numbered, starts, strict=True):
-            done = self._end_of_blocks(start, end)
-            self._along(row, bases, start, done, self._block)
-            self._rest(row, bases, done, end)
-
-    @property
-    def _block(self) -> Width:
-        return Width(self.tile.vectors, self.code.lanes, nontemporal=self.nontemporal)
-
-    def _end_of_blocks(self, begin: ir.Value, end: ir.Value) -> ir.Value:
-        """Where the last whole block of a row ends."""
-        size = self.constants.index(self.tile.vectors * self.code.lanes)
-        # Signed: LLVM rewrites unsigned remainders in every address, and compiles thrice as long.
-        return arith.subi(end, arith.remsi(arith.subi(end, begin), size))
-
-    def _rest(self, rows: Rows, bases: list[ir.Value], begin: ir.Value, end: ir.Value) -> None:
-        """What blocks leave of some rows: single vectors, and the last points."""
-        lanes = self.code.lanes
-        if self.tile.rows * self.tile.vectors > 1:
-            begin = self._along(rows, bases, begin, end, Width(1, lanes))
-        if self.code.is_maskable:
-            self._masked(rows, bases, begin, end)
-        else:
-            self._along(rows, bases, begin, end, Width(1, 1))
-
-    def _along(
-        self, rows: Rows, bases: list[ir.Value], begin: ir.Value, end: ir.Value, width: Width
-    ) -> ir.Value:
-        """Blocks of some width one after the other; returns where they end."""
-        return strided_loop(
-            self.constants,
-            begin,
-            end,
-            width.vectors * width.lanes,
-            lambda base: self._emit_ahead(rows, [*bases, base], width),
-        )
-
-    def _emit_ahead(self, rows: Rows, bases: list[ir.Value], width: Width) -> None:
-        """A block, and the prefetches for later ones."""
-        if self._ahead is not None and width.lanes > 1:
-            self._ahead.emit(rows.outputs, bases, width.vectors * width.lanes)
-        self._emit(rows, bases, width)
-
-    def _aligned_from(self, bases: list[ir.Value], begin: ir.Value, end: ir.Value) -> ir.Value:
-        """The first point from `begin` on, or the end, at which a cache line of outputs begins."""
-        rank = self.kernel.rank
-        itemsize = self.code.vector_bytes // self.code.lanes
-        metadata = memref.ExtractStridedMetadataOp(self.output).results
-        place = metadata[1]
-        for at, stride in zip([*bases, begin], metadata[2 + rank :], strict=True):
-            place = arith.addi(place, arith.muli(at, stride))
-        pointer = memref.extract_aligned_pointer_as_index(self.output)
-        place = arith.addi(place, arith.divui(pointer, self.constants.index(itemsize)))
-        whole = self.constants.index(CACHE_LINE // itemsize)
-        skipped = arith.remui(arith.subi(whole, arith.remui(place, whole)), whole)
-        return arith.minsi(arith.addi(begin, skipped), end)
-
-    def _masked(self, rows: Rows, bases: list[ir.Value], begin: ir.Value, end: ir.Value) -> None:
-        """The points between two of some rows, vector by vector under a mask."""
-        lanes = self.code.lanes
-        kind = ir.VectorType.get([lanes], ir.IntegerType.get_signless(1))
-        for base in scf.for_(begin, end, self.constants.index(lanes)):
-            mask = vector.create_mask(kind, [arith.subi(end, base)])
-            self._emit(rows, [*bases, base], Width(1, lanes, mask))
-            scf.yield_([])
+def _emit_loops(
+    kernel: DirectKernel,
+    entry: ir.Block,
+    code: ElementCode,
+    rows_of: RowsOf,
+    tile: RegisterTile,
+    nontemporal: bool,
+    past_caches: bool,
+) -> None:
+    constants = EntryConstants(entry)
+    *inputs, output, begin, end = entry.arguments
+    addend = inputs.pop() if kernel.has_addend else None
+    reaches = [terms.reach_lo for terms in kernel.inputs]
+    views = KernelViews(list(zip(inputs, reaches, strict=True)), addend, output)
+    ahead = None
+    if past_caches and not nontemporal:
+        last = [terms.last_row for terms in kernel.inputs]
+        reads = list(zip(inputs, last, strict=True))
+        if addend is not None:
+            reads.append((addend, (0,) * kernel.rank))
+        ahead = ReadAhead(reads, [output], constants)
+    BlockLoops(
+        RowBlock(views, kernel.constant, code, constants).emit,
+        rows_of,
+        tile,
+        code.lanes,
+        code.is_maskable,
+        [output],
+        (begin, end),
+        constants,
+        nontemporal,
+        ahead,
+    ).emit()

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from twofour.mlir import arith, ir, memref
 from twofour.runtime.page_offset import CACHE_LINE
-from twofour.targets.cpu.elements import ElementCode
 from twofour.targets.cpu.kernel_abi import EntryConstants, shifted
 from twofour.targets.cpu.row_sums import Offset
 
@@ -24,16 +23,15 @@ class ReadAhead:
     def __init__(
         self,
         inputs: Sequence[tuple[ir.Value, Offset]],
-        output: ir.Value,
-        code: ElementCode,
+        outputs: Sequence[ir.Value],
         constants: EntryConstants,
     ):
-        itemsize = code.storage.width // 8
+        kind = outputs[0].type
+        rank, itemsize = kind.rank, kind.element_type.width // 8
         self._constants, self._line = constants, CACHE_LINE // itemsize
-        rank = output.type.rank
         self._reads = inputs
-        self._writes = [(output, (0,) * rank)]
-        extent = arith.maxui(memref.dim(output, constants.index(rank - 1)), constants.index(1))
+        self._writes = [(output, (0,) * rank) for output in outputs]
+        extent = arith.maxui(memref.dim(outputs[0], constants.index(rank - 1)), constants.index(1))
         self._rows = arith.ceildivui(constants.index(AHEAD // itemsize), extent)
 
     def emit(self, outputs: Sequence[Offset], bases: list[ir.Value], points: int) -> None:

@@ -5,9 +5,10 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from twofour.mlir import arith, ir, math, memref, vector
+from twofour.mlir import arith, ir, math
 from twofour.targets.cpu.elements import ElementCode
 from twofour.targets.cpu.kernel_abi import EntryConstants, shifted
+from twofour.targets.cpu.lanes import Width, read_lanes, write_lanes
 from twofour.targets.cpu.row_sums import Offset, Rows, Signed, Step
 
 
@@ -18,19 +19,6 @@ class KernelViews:
     inputs: Sequence[tuple[ir.Value, Offset]]
     addend: ir.Value | None
     output: ir.Value
-
-
-@dataclass(frozen=True)
-class Width:
-    """How much of a row is summed up at once: vectors of some lanes, the last ones masked.
-
-    With `nontemporal` they are stored past the caches.
-    """
-
-    vectors: int
-    lanes: int
-    mask: ir.Value | None = None
-    nontemporal: bool = False
 
 
 @dataclass(frozen=True)
@@ -125,8 +113,7 @@ class RowBlock:
 
     def _columns(self, base: ir.Value, width: Width) -> list[ir.Value]:
         """Where the vectors of a row begin."""
-        steps = range(0, width.vectors * width.lanes, width.lanes)
-        return [shifted(self._constants, [base], [step])[0] for step in steps]
+        return [shifted(self._constants, [base], [column])[0] for column in width.columns]
 
     def _start(self, at: list[ir.Value], output: Offset, width: Width) -> ir.Value | None:
         """The number that a sum starts from, or None for nothing."""
@@ -140,27 +127,11 @@ class RowBlock:
         self, view: ir.Value, at: list[ir.Value], shift: Sequence[int], width: Width
     ) -> ir.Value:
         place = shifted(self._constants, at, shift)
-        if width.lanes == 1:
-            return self._code.widen(memref.load(view, place), 1)
-        kind = ir.VectorType.get([width.lanes], self._code.storage)
-        if width.mask is None:
-            value = vector.load(kind, view, place)
-        else:
-            nothing = self._constants.get("nothing", lambda: self._code.zero(width.lanes))
-            value = vector.maskedload(kind, view, place, width.mask, nothing)
+        value = read_lanes(view, place, width, self._constants)
         return self._code.widen(value, width.lanes)
 
     def _write(self, total: ir.Value, place: list[ir.Value], width: Width) -> None:
-        result = self._code.narrow(total, width.lanes)
-        if width.lanes == 1:
-            memref.store(result, self._views.output, place)
-        elif width.nontemporal:
-            alignment = self._code.vector_bytes
-            vector.store(result, self._views.output, place, nontemporal=True, alignment=alignment)
-        elif width.mask is None:
-            vector.store(result, self._views.output, place)
-        else:
-            vector.maskedstore(self._views.output, place, width.mask, result)
+        write_lanes(self._code.narrow(total, width.lanes), self._views.output, place, width)
 
     def _number(self, value: float, width: Width) -> ir.Value:
         return self._constants.get(

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Applies as kernels of the CPU: what stands around the code of their regions.
+
+Numbers that the region uses are passed in memory, as inputs of rank 0: kernels take views only.
+What the function computes from numbers is computed in the kernel.
+"""
+
+from collections.abc import Callable
+
+from twofour.dialects.stencil.ops import ApplyOp
+from twofour.dialects.stencil.regions import AppliedRegion, sink_numbers
+from twofour.dialects.stencil.sweep import (
+    enclosing_function,
+    kernel_name,
+    known_domain,
+    module_end,
+    replace_by_sweep,
+)
+from twofour.mlir import func, ir, memref
+from twofour.targets.cpu.kernel_abi import kernel_function
+
+# Emits the loops of a kernel: the region, its function, the views and numbers of the region, and
+# the range of the outermost axis.
+Loops = Callable[[AppliedRegion, func.FuncOp, list[ir.Value], tuple[ir.Value, ir.Value]], None]
+
+
+def replace_by_kernel(apply: ApplyOp, emit_loops: Loops) -> None:
+    """Append a kernel of an apply to the module, and call it instead; erases the apply."""
+    sink_numbers(apply)
+    region = AppliedRegion(apply, known_domain(apply))
+    name = kernel_name(apply)
+    first, end = len(region.inputs), len(region.inputs) + len(region.scalars)
+    with module_end(apply), apply.location:
+        types = region.argument_types()
+        types[first:end] = map(_in_memory, types[first:end])
+        function = kernel_function(name, types, end)
+        with ir.InsertionPoint(function.entry_block):
+            *arguments, begin, last = function.entry_block.arguments
+            for number, scalar in enumerate(region.scalars, first):
+                if not isinstance(scalar.type, ir.MemRefType):
+                    arguments[number] = memref.load(arguments[number], [])
+            emit_loops(region, function, arguments, (begin, last))
+            func.ReturnOp([])
+    replace_by_sweep(apply, name, region.inputs, [_stored(s, apply) for s in region.scalars])
+
+
+def _in_memory(kind: ir.Type) -> ir.MemRefType:
+    return kind if isinstance(kind, ir.MemRefType) else ir.MemRefType.get([], kind)
+
+
+def _stored(scalar: ir.Value, apply: ApplyOp) -> ir.Value:
+    """A number in memory of the function, written before the apply; a table is in memory."""
+    if isinstance(scalar.type, ir.MemRefType):
+        return scalar
+    with ir.InsertionPoint.at_block_begin(enclosing_function(apply).entry_block), apply.location:
+        place = memref.AllocaOp(_in_memory(scalar.type), [], []).result
+    with ir.InsertionPoint(apply), apply.location:
+        memref.store(scalar, place, [])
+    return place
