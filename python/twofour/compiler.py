@@ -21,6 +21,7 @@ from twofour.diagnostics import located_in
 from twofour.dialects.nm.ops import SparsePatchMatmulOp
 from twofour.dialects.nm.transforms.to_vector import ConvertNmToVectorPass
 from twofour.dialects.stencil.ops import WeightedSumOp
+from twofour.dialects.stencil.transforms.apply_to_vector import ConvertStencilApplyToVectorPass
 from twofour.dialects.stencil.transforms.block import BlockPass
 from twofour.dialects.stencil.transforms.bufferize import BufferizePass
 from twofour.dialects.stencil.transforms.copy_to_kernels import ConvertCopyToKernelsPass
@@ -101,7 +102,8 @@ def lowering_passes(module: ir.Module, is_step: bool, reassociate: bool) -> list
         machine="host", reassociate=reassociate, past_caches="beside" if is_step else "instead"
     )
     copies = [BufferizePass(), ConvertCopyToKernelsPass()]
-    return [*passes, direct, ConvertStencilToLoopsPass(), *copies]
+    others = ConvertStencilApplyToVectorPass(machine="host", past_caches=True)
+    return [*passes, direct, others, ConvertStencilToLoopsPass(), *copies]
 
 
 def compile_cpu(

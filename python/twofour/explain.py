@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 _REASONS = {
     "direct": "sums over points by vectors: on the CPU faster than emulated 2:4 fragments",
     "outer": "asked for: outer products of coefficient lines, those with zeros left out",
-    "loops": "not linear with constant coefficients: plain loops (see left_on_general_path)",
+    "loops": "not linear with constant coefficients: computed as it is written "
+    "(see left_on_general_path)",
 }
 _CPU_SPARSE = "asked for: the 2:4 operator, executed from its values, metadata and offsets"
 _GPU_REASONS = {

@@ -42,6 +42,9 @@ _MODULES = {
     "convert-stencil-outer-to-vector": (
         "stencil.transforms.outer_to_vector:ConvertStencilOuterToVectorPass"
     ),
+    "convert-stencil-apply-to-vector": (
+        "stencil.transforms.apply_to_vector:ConvertStencilApplyToVectorPass"
+    ),
     "convert-stencil-to-loops": "stencil.transforms.to_loops:ConvertStencilToLoopsPass",
     "stencil-bufferize": "stencil.transforms.bufferize:BufferizePass",
     "convert-copy-to-kernels": "stencil.transforms.copy_to_kernels:ConvertCopyToKernelsPass",

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import twofour
+from twofour.dialects.stencil import large_arrays
 from twofour.runtime import slices, tile_choice
 
 HALO, EXTENTS = 4, (5, 9)
@@ -157,9 +158,10 @@ def test_what_a_program_stores(tmp_path, monkeypatch, target, threads):
     path = tmp_path / "program.mlir"
 
     @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-    @given(programs())
+    @given(st.tuples(programs(), st.booleans()))
     def check(program):
-        fields, ops = program
+        (fields, ops), large = program
+        monkeypatch.setattr(large_arrays, "past_caches", lambda *_: large)
         path.write_text(text_of(fields, ops))
         step = twofour.compile(str(path), target=target, threads=threads)
         assert all(assert_stores(step, fields, partial(run, ops)))

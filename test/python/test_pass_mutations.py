@@ -16,7 +16,7 @@ from outer_cases import check_passes
 from twofour.dialects.nm.transforms import compress, crush, permute_2to4
 from twofour.dialects.nm.transforms import to_gpu as nm_to_gpu
 from twofour.dialects.nm.transforms import to_vector as nm_to_vector
-from twofour.dialects.stencil import chains, linear_form, regions
+from twofour.dialects.stencil import chains, linear_form, regions, vector_region
 from twofour.dialects.stencil.transforms import (
     block,
     bufferize,
@@ -238,12 +238,21 @@ MUTATIONS = [
         AssertionError,
     ),
     Mutation(
+        "convert-stencil-apply-to-vector",
+        "accesses without their offset",
+        vector_region,
+        "shifted",
+        faults.no_offset,
+        checks.check_general,
+        AssertionError,
+    ),
+    Mutation(
         "convert-stencil-to-loops",
         "accesses without their offset",
         regions,
         "shifted",
         faults.no_offset,
-        checks.check_general,
+        checks.check_loops,
         AssertionError,
     ),
     Mutation(

@@ -61,6 +61,7 @@
 // LIST-DAG: {{^}}nm-compress {{ +}}{{.+}}
 // LIST-DAG: {{^}}convert-nm-to-vector {{ +}}{{.+}}
 // LIST-DAG: {{^}}convert-stencil-to-vector {{ +}}{{.+}}
+// LIST-DAG: {{^}}convert-stencil-apply-to-vector {{ +}}{{.+}}
 // LIST-DAG: {{^}}convert-stencil-to-loops {{ +}}{{.+}}
 // LIST-DAG: {{^}}stencil-bufferize {{ +}}{{.+}}
 // LIST-DAG: {{^}}convert-copy-to-gpu {{ +}}{{.+}}

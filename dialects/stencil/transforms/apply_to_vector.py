@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`convert-stencil-apply-to-vector`: applies of most kinds as vectorised kernels.
+
+    %r = "stencil.apply"() ({
+      %a = "stencil.access"(%t) {offset = array<i64: -1>} : ...
+      %b = "stencil.access"(%c) {offset = array<i64: 0>} : ...
+      %p = arith.mulf %a, %b : f64
+      "stencil.return"(%p) : (f64) -> ()
+    }) : () -> !stencil.temp<...>
+
+becomes a call of a function that is appended to the module,
+
+    func.func @heat_kernel0(%in: memref<?xf64, strided<[1], offset: ?>>, ..., %begin, %end) {
+      scf.for %i = %begin to %stop step %c8 {
+        %a = vector.load %in[%i] ...
+        %b = vector.load %coefficient[%i] ...
+        %p = arith.mulf %a, %b : vector<8xf64>
+        vector.store %p, %out[%i] ...
+
+All that a block of outputs reads is read before it is written, so that results may go to fields
+that are read at the same points only. Regions with other regions in them, such as `scf.if`, and
+with numbers of 8 and 16 bits are left to `convert-stencil-to-loops`.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+from twofour.dialects.stencil.large_arrays import are_large, are_stored_over_inputs
+from twofour.dialects.stencil.ops import ApplyOp
+from twofour.dialects.stencil.region_kernel import replace_by_kernel
+from twofour.dialects.stencil.regions import AppliedRegion
+from twofour.dialects.stencil.traversal import nested_ops
+from twofour.dialects.stencil.vector_region import VectorRegion, calls_functions, widest_bits
+from twofour.errors import TwofourError
+from twofour.mlir import func, ir
+from twofour.passes import ModulePass
+from twofour.runtime.page_offset import CACHE_LINE
+from twofour.targets.cpu.block_loops import BlockLoops
+from twofour.targets.cpu.kernel_abi import IN_PLACE_ATTRIBUTE, EntryConstants
+from twofour.targets.cpu.read_ahead import ReadAhead
+from twofour.targets.cpu.register_tile import RegisterTile
+from twofour.targets.cpu.row_sums import sum_rows
+from twofour.targets.cpu.vector_unit import Machine, VectorUnit, vector_unit
+
+# Rows of two axes that share what they read, with so many registers; half as many with fewer.
+ROWS, MANY_REGISTERS = 4, 32
+# Ops of a block, which is unrolled: beyond these they only cost compile time.
+MAX_OPS = 700
+# Rows of inputs that the processor follows by itself where planes do not stay in the caches.
+FOLLOWED = 12
+
+
+def _tile(region: AppliedRegion, unit: VectorUnit) -> RegisterTile:
+    """The block of outputs for arrays in the caches."""
+    rank = region.domain.rank
+    if rank > 2:
+        return RegisterTile(1, 1, unit.bytes // 2 if unit.halved else None)
+    rows = ROWS if unit.registers >= MANY_REGISTERS else ROWS // 2
+    ops = len(nested_ops(region.apply))
+    alone = calls_functions(region.apply) or not _share_reads(region)
+    return RegisterTile(1 if rank == 1 or alone or ops * rows > MAX_OPS else rows, 1)
+
+
+def _share_reads(region: AppliedRegion) -> bool:
+    """Whether neighbouring rows read a point in common."""
+    return any(
+        (*at[:-2], at[-2] + 1, at[-1]) in item.offsets
+        for item in region.inputs
+        for at in item.offsets
+        if len(at) > 1
+    )
+
+
+def _rows_read(region: AppliedRegion) -> int:
+    """The rows of inputs that a row of outputs reads."""
+    return sum(len({at[:-1] for at in item.offsets}) for item in region.inputs)
+
+
+def _emit(
+    options: "ConvertStencilApplyToVectorPass",
+    bits: int,
+    region: AppliedRegion,
+    function: func.FuncOp,
+    arguments: list[ir.Value],
+    outermost: tuple[ir.Value, ir.Value],
+) -> None:
+    """The loops of a kernel whose widest numbers are of so many bits."""
+    apply, rank, unit = region.apply, region.domain.rank, vector_unit(options.machine)
+    arrays = len(region.inputs) + len(apply.results)
+    large = options.past_caches and are_large(apply, arrays, options.machine)
+    nontemporal = large and rank <= unit.nontemporal_axes
+    if nontemporal and are_stored_over_inputs(apply, region.inputs):
+        large = nontemporal = False
+    tile = RegisterTile(*options.tile) if options.tile else _tile(region, unit)
+    lanes = (tile.vector_bytes or unit.bytes) * 8 // bits
+    outputs = region.outputs(arguments)
+    constants = EntryConstants(function.entry_block)
+    ahead = None
+    if nontemporal:
+        size = lanes * outputs[0].type.element_type.width // 8
+        # Lines that caches hold a part of must not be stored past them: that takes far longer.
+        tile = RegisterTile(1, max(tile.vectors, CACHE_LINE // size))
+    elif large and _rows_read(region) > FOLLOWED:
+        ahead = ReadAhead(region.last_rows(arguments), outputs, constants)
+    function.attributes[IN_PLACE_ATTRIBUTE] = ir.UnitAttr.get()
+    BlockLoops(
+        VectorRegion(region, arguments, constants).emit,
+        partial(sum_rows, [], rank),
+        tile,
+        lanes,
+        True,
+        outputs,
+        outermost,
+        constants,
+        nontemporal,
+        ahead,
+    ).emit()
+
+
+@dataclass(frozen=True)
+class ConvertStencilApplyToVectorPass(ModulePass):
+    """Lower applies to vectorised kernels and calls of them; what has no vector form is left.
+
+    `machine` and `tile` are those of `convert-stencil-to-vector`. With `past_caches` the results of
+    arrays larger than the caches are stored past them, in three axes not on znver4, unless they go
+    to fields that were read at the same points.
+    """
+
+    name: ClassVar[str] = "convert-stencil-apply-to-vector"
+    machine: Machine = "avx512"
+    tile: tuple[int, ...] | None = None
+    past_caches: bool = False
+
+    def __post_init__(self):
+        if self.tile is not None and (len(self.tile) != 2 or min(self.tile) < 1):
+            raise TwofourError(f"expected tile=ROWS,VECTORS of at least 1, got {self.tile}")
+
+    def run(self, module: ir.Operation) -> None:
+        for apply in nested_ops(module, ApplyOp.OPERATION_NAME):
+            bits = widest_bits(apply)
+            if bits is not None:
+                replace_by_kernel(apply, partial(_emit, self, bits))
