@@ -216,6 +216,20 @@ LOOPS = {
 %m = arith.maximumf %s, %s : f16
 %z# = arith.extf %m : f16 to f64
 """,
+    "a quotient that a branch avoids": """\
+%zero = arith.constant 0 : index
+%row = stencil.index 0 <[0, 0]>
+%first = arith.cmpi eq, %row, %zero : index
+%n = scf.if %first -> (index) {
+  scf.yield %zero : index
+} else {
+  %q = arith.divsi %row, %row : index
+  scf.yield %q : index
+}
+%i = arith.index_cast %n : index to i64
+%f = arith.sitofp %i : i64 to f64
+%z# = arith.mulf %f, %x : f64
+""",
     "a call in a branch": """\
 %no = arith.constant false
 %z# = scf.if %no -> (f64) {
@@ -235,8 +249,13 @@ def test_what_stays_a_loop(tmp_path, what):
     assert "vector." not in str(compile_cpu(str(path), CompileOptions()).module)
     values = np.random.default_rng(0).uniform(1, 2, (7, 21))
     x = values[1:-1, 1:-1]
-    expected = {"a quotient of integers": np.ones_like(x), "numbers of 16 bits": np.float16(x)}
-    assert np.array_equal(twofour.compile(path)(values)[1:-1, 1:-1], expected.get(what, x))
+    expected = {
+        "a quotient of integers": np.ones_like(x),
+        "numbers of 16 bits": np.float16(x),
+        "a quotient that a branch avoids": x * (np.arange(5) > 0)[:, None],
+        "a call in a branch": x,
+    }
+    assert np.array_equal(twofour.compile(path)(values)[1:-1, 1:-1], expected[what])
 
 
 # Every output is stored over what is read at the point itself; %h is read around it.

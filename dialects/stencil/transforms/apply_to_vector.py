@@ -36,7 +36,7 @@ from twofour.errors import TwofourError
 from twofour.mlir import func, ir
 from twofour.passes import ModulePass
 from twofour.runtime.page_offset import CACHE_LINE
-from twofour.targets.cpu.block_loops import BlockLoops
+from twofour.targets.cpu.block_loops import ROWS_PAST_CACHES, BlockLoops
 from twofour.targets.cpu.kernel_abi import IN_PLACE_ATTRIBUTE, EntryConstants
 from twofour.targets.cpu.read_ahead import ReadAhead
 from twofour.targets.cpu.register_tile import RegisterTile
@@ -45,7 +45,7 @@ from twofour.targets.cpu.vector_unit import Machine, VectorUnit, vector_unit
 
 # Rows of two axes that share what they read, with so many registers; half as many with fewer.
 ROWS, MANY_REGISTERS = 4, 32
-# Ops of a block, which is unrolled: beyond these they only cost compile time.
+# Ops of rows that are computed at once: beyond these they only cost compile time.
 MAX_OPS = 700
 # Rows of inputs that the processor follows by itself where planes do not stay in the caches.
 FOLLOWED = 12
@@ -88,7 +88,8 @@ def _emit(
     """The loops of a kernel whose widest numbers are of so many bits."""
     apply, rank, unit = region.apply, region.domain.rank, vector_unit(options.machine)
     arrays = len(region.inputs) + len(apply.results)
-    large = options.past_caches and are_large(apply, arrays, options.machine)
+    is_long = len(nested_ops(apply)) * ROWS_PAST_CACHES > MAX_OPS
+    large = options.past_caches and not is_long and are_large(apply, arrays, options.machine)
     nontemporal = large and rank <= unit.nontemporal_axes
     if nontemporal and are_stored_over_inputs(apply, region.inputs):
         large = nontemporal = False
