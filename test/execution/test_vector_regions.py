@@ -108,7 +108,7 @@ def program(element, result, bodies, rows=5, columns=19):
             f"{', '.join(f'%r{n}' for n in count)} = stencil.apply(%a = %t : {temp}) -> "
             f"({', '.join(made for _ in count)}) {{",
             f"%x = stencil.access %a[0, 0] : {temp}",
-            f"%y = stencil.access %a[1, -1] : {temp}",
+            f"%y = stencil.access %a[1, 0] : {temp}",
             *lines,
             f"stencil.return {', '.join(f'%z{n}' for n in count)} : "
             f"{', '.join(result for _ in count)}",
@@ -198,7 +198,7 @@ def test_branches(vectors_and_loops):
     values = np.random.default_rng(0).uniform(-1, 1, (7, 21))
     found = vectors_and_loops(program("f64", "f64", [BRANCHES.splitlines()]), values)
     assert_same_bits(found)
-    x, y = values[1:-1, 1:-1], values[2:, :-2]
+    x, y = values[1:-1, 1:-1], values[2:, 1:-1]
     low = (np.arange(5) < 2)[:, None]
     p = np.where(x < 0, np.where(low, x * y, 0), y / x)
     expected = np.where(x < 0, np.where(low, p, y), p)
@@ -260,8 +260,8 @@ def test_what_stays_a_loop(tmp_path, what):
 
 # Every output is stored over what is read at the point itself; %h is read around it.
 IN_PLACE = """
-!f = !stencil.field<[-1,{rows}]x[{lo},{columns}]xf64>
-!g = !stencil.field<[-1,{rows}]x[-3,{columns}]xf64>
+!f = !stencil.field<[0,{rows}]x[{lo},{columns}]xf64>
+!g = !stencil.field<[0,{rows}]x[-3,{more}]xf64>
 !t = !stencil.temp<?x?xf64>
 func.func @program(%a : !f, %b : !g, %h : !f) {{
   %at = stencil.load %a : !f -> !t
@@ -285,27 +285,27 @@ func.func @program(%a : !f, %b : !g, %h : !f) {{
 
 
 @pytest.mark.parametrize("large, threads", [(False, 1), (True, 3)])
-@pytest.mark.parametrize("lo", [-1, -3])
+@pytest.mark.parametrize("lo, more", [(-1, 0), (-3, 0), (-3, 1)])
 @pytest.mark.parametrize("n, m", [(1, 1), (5, 19), (9, 40)])
 def test_results_over_what_is_read_at_the_same_points(
-    tmp_path, monkeypatch, large, threads, lo, n, m
+    tmp_path, monkeypatch, large, threads, lo, more, n, m
 ):
-    """Past the caches too, from lines on that the outputs have in common or not."""
+    """Past the caches too, from lines on that all rows of the outputs have in common or not."""
     monkeypatch.setattr(slices, "WAKING_POINTS", 1)
     monkeypatch.setattr(large_arrays, "past_caches", lambda *_: large)
     monkeypatch.setattr(apply_to_vector, "are_stored_over_inputs", lambda *_: False)
     draws = np.random.default_rng(0)
-    a, h = (draws.random((n + 2, m + 1 - lo)) for _ in range(2))
-    b = draws.random((n + 2, m + 4))
-    text = IN_PLACE.format(rows=n + 1, columns=m + 1, lo=lo, n=n, m=m)
+    a, h = (draws.random((n + 1, m + 1 - lo)) for _ in range(2))
+    b = draws.random((n + 1, m + 4 + more))
+    text = IN_PLACE.format(rows=n + 1, columns=m + 1, more=m + 1 + more, lo=lo, n=n, m=m)
     path = tmp_path / "program.mlir"
     path.write_text(text)
     found = twofour.compile(path, threads=threads)(a, b, h, steps=2)
-    inner, other = (slice(1, -1), slice(-lo, -1)), (slice(1, -1), slice(3, -1))
+    inner, other = (slice(None, -1), slice(-lo, -1)), (slice(None, -1), slice(3, -1 - more))
     for _ in range(2):
         x, y = a[inner].copy(), b[other].copy()
-        a[inner] = x * h[1:-1, -lo - 1 : -2] + y
-        b[other] = y * h[2:, -lo:-1]
+        a[inner] = x * h[:-1, -lo - 1 : -2] + y
+        b[other] = y * h[1:, -lo:-1]
     for got, expected in zip(found, (a, b), strict=True):
         assert np.array_equal(got, expected)
 
