@@ -76,9 +76,9 @@ def calls_functions(apply: ApplyOp) -> bool:
 
 
 def _stored_bits(element: ir.Type) -> int | None:
-    """The width of what temps hold; i1 takes a byte in memory."""
+    """The width of what temps hold; i1 takes a byte in memory, and an index what the machine has."""
     width = _bits(element)
-    return None if width == 1 else width
+    return None if width == 1 or isinstance(element, ir.IndexType) else width
 
 
 def _bits(kind: ir.Type) -> int | None:
