@@ -76,7 +76,7 @@ def calls_functions(apply: ApplyOp) -> bool:
 
 
 def _stored_bits(element: ir.Type) -> int | None:
-    """The width of what temps hold; i1 takes a byte in memory, and an index what the machine has."""
+    """The width of what temps hold; in memory i1 takes a byte, and an index has no fixed width."""
     width = _bits(element)
     return None if width == 1 or isinstance(element, ir.IndexType) else width
 
