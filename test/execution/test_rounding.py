@@ -29,7 +29,7 @@ func.func @program(%a : !f, %b : !f) {{
 def values(bits):
     """Numbers near the middles of two of `bits` bits, and far from them, of either sign."""
     draws = np.random.default_rng(0)
-    middles = draws.integers(1 << bits, 2 << bits, (10, COLUMNS)) * 2.0 + 1
+    middles = draws.integers(1 << bits - 1, 1 << bits, (10, COLUMNS)) * 2.0 + 1
     middles *= 2.0 ** draws.integers(-bits - 10, 4 - bits, middles.shape)
     near = [middles, np.nextafter(middles, 0), np.nextafter(middles, np.inf)]
     some = draws.uniform(0.5, 1, (10, COLUMNS)) * 2.0 ** draws.integers(-12, 12, (10, COLUMNS))
