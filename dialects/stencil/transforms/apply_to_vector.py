@@ -18,8 +18,9 @@ becomes a call of a function that is appended to the module,
         vector.store %p, %out[%i] ...
 
 All that a block of outputs reads is read before it is written, so that results may go to fields
-that are read at the same points only. Regions with other regions in them, such as `scf.if`, and
-with numbers of 8 and 16 bits are left to `convert-stencil-to-loops`.
+that are read at the same points only. Of an `scf.if` both branches are computed, and one result is
+selected. Regions with loops in them, and with numbers of 8 and 16 bits, are left to
+`convert-stencil-to-loops`.
 """
 
 from dataclasses import dataclass
