@@ -25,6 +25,7 @@ from twofour.dialects.stencil.transforms.apply_to_vector import ConvertStencilAp
 from twofour.dialects.stencil.transforms.block import BlockPass
 from twofour.dialects.stencil.transforms.bufferize import BufferizePass
 from twofour.dialects.stencil.transforms.copy_to_kernels import ConvertCopyToKernelsPass
+from twofour.dialects.stencil.transforms.fuse_siblings import FuseSiblingsPass
 from twofour.dialects.stencil.transforms.outer_to_vector import ConvertStencilOuterToVectorPass
 from twofour.dialects.stencil.transforms.schedule_outer import ScheduleOuterPass
 from twofour.dialects.stencil.transforms.select_cover import SelectCoverPass
@@ -103,7 +104,9 @@ def lowering_passes(module: ir.Module, is_step: bool, reassociate: bool) -> list
     )
     copies = [BufferizePass(), ConvertCopyToKernelsPass()]
     others = ConvertStencilApplyToVectorPass(machine="host", past_caches=True)
-    return [*passes, direct, others, ConvertStencilToLoopsPass(), *copies]
+    # A step has one sum, which it may take in time tiles.
+    siblings = [] if is_step else [FuseSiblingsPass()]
+    return [*passes, *siblings, direct, others, ConvertStencilToLoopsPass(), *copies]
 
 
 def compile_cpu(

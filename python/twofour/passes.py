@@ -38,6 +38,7 @@ _MODULES = {
         "stencil.transforms.outer_to_sme:ConvertStencilOuterToSmePass"
     ),
     "convert-nm-to-vector": "nm.transforms.to_vector:ConvertNmToVectorPass",
+    "stencil-fuse-siblings": "stencil.transforms.fuse_siblings:FuseSiblingsPass",
     "convert-stencil-to-vector": "stencil.transforms.to_vector:ConvertStencilToVectorPass",
     "convert-stencil-outer-to-vector": (
         "stencil.transforms.outer_to_vector:ConvertStencilOuterToVectorPass"

@@ -44,8 +44,11 @@ from twofour.targets.cpu.register_tile import RegisterTile
 from twofour.targets.cpu.row_sums import sum_rows
 from twofour.targets.cpu.vector_unit import Machine, VectorUnit, vector_unit
 
-# Rows of two axes that share what they read, with so many registers; half as many with fewer.
-ROWS, MANY_REGISTERS = 4, 32
+# A block of rows of two axes that share what they read, and one of those that do not.
+FEW_ROWS, ALONE = RegisterTile(2, 1), RegisterTile(1, 4)
+# A block of more rows, with so many registers, where it spares so many reads an output for every
+# array: each row of an array is a stream of its own.
+MANY_ROWS, MANY_REGISTERS, WORTHWHILE = RegisterTile(4, 1), 32, 1 / 3
 # Ops of rows that are computed at once: beyond these they only cost compile time.
 MAX_OPS = 700
 # Rows of inputs that the processor follows by itself where planes do not stay in the caches.
@@ -54,23 +57,28 @@ FOLLOWED = 12
 
 def _tile(region: AppliedRegion, unit: VectorUnit) -> RegisterTile:
     """The block of outputs for arrays in the caches."""
-    rank = region.domain.rank
+    rank, size = region.domain.rank, len(nested_ops(region.apply))
     if rank > 2:
         return RegisterTile(1, 1, unit.bytes // 2 if unit.halved else None)
-    rows = ROWS if unit.registers >= MANY_REGISTERS else ROWS // 2
-    ops = len(nested_ops(region.apply))
-    alone = calls_functions(region.apply) or not _share_reads(region)
-    return RegisterTile(1 if rank == 1 or alone or ops * rows > MAX_OPS else rows, 1)
+    if rank == 1 or calls_functions(region.apply):
+        return RegisterTile(1, 1)
+    alone, few, many = (_reads(region, tile.rows) for tile in (ALONE, FEW_ROWS, MANY_ROWS))
+    arrays = len(region.inputs) + len(region.apply.results)
+    if few == alone or size * FEW_ROWS.rows > MAX_OPS:
+        return ALONE if size * ALONE.vectors <= MAX_OPS else RegisterTile(1, 1)
+    if unit.registers < MANY_REGISTERS or size * MANY_ROWS.rows > MAX_OPS:
+        return FEW_ROWS
+    return MANY_ROWS if few - many >= WORTHWHILE * arrays else FEW_ROWS
 
 
-def _share_reads(region: AppliedRegion) -> bool:
-    """Whether neighbouring rows read a point in common."""
-    return any(
-        (*at[:-2], at[-2] + 1, at[-1]) in item.offsets
+def _reads(region: AppliedRegion, rows: int) -> float:
+    """The vectors that are read for an output, where so many rows are computed together."""
+    points = (
+        {(item.temp, *at[:-2], at[-2] + row, at[-1]) for at in item.offsets for row in range(rows)}
         for item in region.inputs
-        for at in item.offsets
-        if len(at) > 1
+        if len(item.axes) == 2
     )
+    return sum(map(len, points)) / rows
 
 
 def _rows_read(region: AppliedRegion) -> int:
