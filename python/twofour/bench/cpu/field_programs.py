@@ -138,6 +138,40 @@ stencil.store %r to %f2({box}) : !t to !f
     ),),
 )  # fmt: skip
 
+MEDIUM = FieldExample(
+    "medium",
+    "waves in a medium",
+    (0, 1, 2),
+    (3,),
+    (1, 3, 2, 0),
+    """\
+%ot = stencil.load %f0 : !f -> !t
+%ut = stencil.load %f1 : !f -> !t
+%ct = stencil.load %f2 : !f -> !t
+%r = stencil.apply(%o = %ot : !t, %u = %ut : !t, %c = %ct : !t) -> (!t) {
+%four = arith.constant 4.0 : f64
+%quarter = arith.constant 0.25 : f64
+%two = arith.constant 2.0 : f64
+"""
+    + _laplacian("%u", "u")
+    + """\
+%old = stencil.access %o[0, 0] : !t
+%speed = stencil.access %c[0, 0] : !t
+%scaled = arith.mulf %ulap, %quarter : f64
+%pull = arith.mulf %scaled, %speed : f64
+%ahead = arith.mulf %uc, %two : f64
+%moved = arith.addf %ahead, %pull : f64
+%new = arith.subf %moved, %old : f64
+stencil.return %new : f64
+}
+stencil.store %r to %f3({box}) : !t to !f
+""",
+    ((
+        "const double lap = a[1][x - p] + a[1][x + p] + a[1][x - 1] + a[1][x + 1] - 4 * a[1][x];",
+        "a[3][x] = 2 * a[1][x] + 0.25 * a[2][x] * lap - a[0][x];",
+    ),),
+)  # fmt: skip
+
 GRAY_SCOTT = FieldExample(
     "gray_scott",
     "Gray-Scott",
@@ -242,4 +276,95 @@ stencil.store %hr to %f2({box}) : !t to !f
     ),
 )
 
-EXAMPLES = (WAVE, GRAY_SCOTT, FDTD)
+# Two velocities and three stresses on a staggered grid.
+ELASTIC = FieldExample(
+    "elastic",
+    "elastic waves, in place",
+    (0, 1, 2, 3, 4),
+    (0, 1, 2, 3, 4),
+    (0, 1, 2, 3, 4),
+    """\
+%ut = stencil.load %f0 : !f -> !t
+%vt = stencil.load %f1 : !f -> !t
+%xt = stencil.load %f2 : !f -> !t
+%yt = stencil.load %f3 : !f -> !t
+%st = stencil.load %f4 : !f -> !t
+%ur, %vr = stencil.apply(
+  %u = %ut : !t, %v = %vt : !t, %x = %xt : !t, %y = %yt : !t, %s = %st : !t
+) -> (!t, !t) {
+%third = arith.constant 0.3 : f64
+%uc = stencil.access %u[0, 0] : !t
+%vc = stencil.access %v[0, 0] : !t
+%xc = stencil.access %x[0, 0] : !t
+%xe = stencil.access %x[0, 1] : !t
+%yc = stencil.access %y[0, 0] : !t
+%ys = stencil.access %y[1, 0] : !t
+%sc = stencil.access %s[0, 0] : !t
+%sw = stencil.access %s[0, -1] : !t
+%sn = stencil.access %s[-1, 0] : !t
+%xd = arith.subf %xe, %xc : f64
+%yd = arith.subf %ys, %yc : f64
+%sx = arith.subf %sc, %sw : f64
+%sy = arith.subf %sc, %sn : f64
+%uf = arith.addf %xd, %sy : f64
+%vf = arith.addf %sx, %yd : f64
+%um = arith.mulf %third, %uf : f64
+%vm = arith.mulf %third, %vf : f64
+%un = arith.addf %uc, %um : f64
+%vn = arith.addf %vc, %vm : f64
+stencil.return %un, %vn : f64, f64
+}
+stencil.store %ur to %f0({box}) : !t to !f
+stencil.store %vr to %f1({box}) : !t to !f
+%ul = stencil.load %f0 : !f -> !t
+%vl = stencil.load %f1 : !f -> !t
+%xr, %yr, %sr = stencil.apply(
+  %u = %ul : !t, %v = %vl : !t, %x = %xt : !t, %y = %yt : !t, %s = %st : !t
+) -> (!t, !t, !t) {
+%third = arith.constant 0.3 : f64
+%tenth = arith.constant 0.1 : f64
+%uc = stencil.access %u[0, 0] : !t
+%uw = stencil.access %u[0, -1] : !t
+%us = stencil.access %u[1, 0] : !t
+%vc = stencil.access %v[0, 0] : !t
+%vn = stencil.access %v[-1, 0] : !t
+%ve = stencil.access %v[0, 1] : !t
+%xc = stencil.access %x[0, 0] : !t
+%yc = stencil.access %y[0, 0] : !t
+%sc = stencil.access %s[0, 0] : !t
+%ux = arith.subf %uc, %uw : f64
+%vy = arith.subf %vc, %vn : f64
+%uy = arith.subf %us, %uc : f64
+%vx = arith.subf %ve, %vc : f64
+%x0 = arith.mulf %third, %ux : f64
+%x1 = arith.mulf %tenth, %vy : f64
+%y0 = arith.mulf %tenth, %ux : f64
+%y1 = arith.mulf %third, %vy : f64
+%shear = arith.addf %uy, %vx : f64
+%x2 = arith.addf %x0, %x1 : f64
+%y2 = arith.addf %y0, %y1 : f64
+%s2 = arith.mulf %tenth, %shear : f64
+%xn = arith.addf %xc, %x2 : f64
+%yn = arith.addf %yc, %y2 : f64
+%sn = arith.addf %sc, %s2 : f64
+stencil.return %xn, %yn, %sn : f64, f64, f64
+}
+stencil.store %xr to %f2({box}) : !t to !f
+stencil.store %yr to %f3({box}) : !t to !f
+stencil.store %sr to %f4({box}) : !t to !f
+""",
+    (
+        (
+            "a[0][x] += 0.3 * ((a[2][x + 1] - a[2][x]) + (a[4][x] - a[4][x - p]));",
+            "a[1][x] += 0.3 * ((a[4][x] - a[4][x - 1]) + (a[3][x + p] - a[3][x]));",
+        ),
+        (
+            "const double ux = a[0][x] - a[0][x - 1], vy = a[1][x] - a[1][x - p];",
+            "a[2][x] += 0.3 * ux + 0.1 * vy;",
+            "a[3][x] += 0.1 * ux + 0.3 * vy;",
+            "a[4][x] += 0.1 * ((a[0][x + p] - a[0][x]) + (a[1][x + 1] - a[1][x]));",
+        ),
+    ),
+)
+
+EXAMPLES = (WAVE, MEDIUM, GRAY_SCOTT, FDTD, ELASTIC)

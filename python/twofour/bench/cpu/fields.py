@@ -30,8 +30,8 @@ TEXT = f"""\
 All steps in one call from Python, which copies its input fields and returns new ones; f64, halos of
 one cell that stay zero. *gcc*: plain loops in C with OpenMP over arrays of its own, in one parallel
 region for all steps. Arrays lie apart in a page, as those of twofour do. A point of FDTD is one of
-each of its three fields, in two sweeps that update them in place. Results of both are within
-{STEP_BOUND:g} a step of each other.
+each of its three fields, and of elastic waves of five, in two sweeps that update them in place.
+Results of both are within {STEP_BOUND:g} a step of each other.
 
 {TIMES}"""
 
