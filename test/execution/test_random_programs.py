@@ -52,12 +52,16 @@ def programs(draw):
     fields = draw(st.integers(1, 3))
     ops, depths = [Load(0)], [0]
     for _ in range(draw(st.integers(1, 9))):
-        kind = draw(st.sampled_from(["load", "apply", "apply", "store"]))
+        kind = draw(st.sampled_from(["load", "apply", "apply", "siblings", "store"]))
         shallow = [temp for temp, depth in enumerate(depths) if depth < HALO]
-        if kind == "apply" and shallow:
+        if kind in ("apply", "siblings") and shallow:
             temps = draw(st.tuples(st.sampled_from(shallow), st.sampled_from(shallow)))
-            ops.append(Apply(temps, draw(st.tuples(OFFSETS, OFFSETS)), draw(st.booleans())))
-            depths.append(1 + max(depths[temp] for temp in temps))
+            box = draw(st.sampled_from([*STORED]))
+            for _ in range(2 if kind == "siblings" else 1):
+                ops.append(Apply(temps, draw(st.tuples(OFFSETS, OFFSETS)), draw(st.booleans())))
+                depths.append(1 + max(depths[temp] for temp in temps))
+                if kind == "siblings":
+                    ops.append(Store(len(depths) - 1, draw(st.integers(0, fields - 1)), box))
         elif kind == "load":
             ops.append(Load(draw(st.integers(0, fields - 1))))
             depths.append(0)

@@ -255,5 +255,6 @@ class FuseSiblingsPass(ModulePass):
     def run(self, module: ir.Operation) -> None:
         parents = [op.operation for op in nested_ops(module, "func.func", "scf.for", "scf.if")]
         for block in (b for parent in parents for region in parent.regions for b in region.blocks):
-            for siblings in _siblings_in(block):
+            # The last ones first: they may read what earlier ones compute.
+            for siblings in reversed(_siblings_in(block)):
                 siblings.fuse()

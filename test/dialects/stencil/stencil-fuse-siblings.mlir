@@ -211,3 +211,76 @@ func.func @many(%a: !temp) -> (!inner, !inner, !inner, !inner) {
   %s = "stencil.weighted_sum"(%a) {offsets = [[-8], [-7], [-6], [-5], [-4], [-3], [-2], [-1], [0], [1], [2], [3], [4], [5], [6], [7]], weights = array<f64: 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0>} : (!temp) -> !inner
   return %p, %q, %r, %s : !inner, !inner, !inner, !inner
 }
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[0], [8]>, f64>
+!any = !stencil.field<1 : i64, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [8]>, f64>
+
+// A group that reads what another one computes, in a loop, with a cast that moves as well.
+
+// CHECK-LABEL: func.func @groups(
+// CHECK: scf.for
+// CHECK: stencil.cast
+// CHECK-NEXT: %[[B:.*]] = "stencil.load"
+// CHECK-NEXT: %[[R:.*]]:2 = "stencil.apply"
+// CHECK: stencil.store
+// CHECK: %[[S:.*]]:2 = "stencil.apply"
+// CHECK: "stencil.access"(%[[R]]#1)
+// CHECK: "stencil.access"(%[[R]]#1)
+// CHECK-NOT: stencil.weighted_sum
+func.func @groups(%x: !field, %y: !any, %z: !field) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %c1 step %c1 {
+    %a = "stencil.load"(%x) : (!field) -> !inner
+    %p = "stencil.weighted_sum"(%a) {offsets = [[0]], weights = array<f64: 0.5>} : (!inner) -> !inner
+    %c = "stencil.cast"(%y) : (!any) -> !field
+    %b = "stencil.load"(%c) : (!field) -> !inner
+    %q = "stencil.weighted_sum"(%a, %b) {offsets = [[0]], weights = array<f64: 0.25>} : (!inner, !inner) -> !inner
+    "stencil.store"(%p, %z) {bounds = #stencil.bounds<[0], [8]>} : (!inner, !field) -> ()
+    %r = "stencil.weighted_sum"(%q) {offsets = [[0]], weights = array<f64: 0.5>} : (!inner) -> !inner
+    %t = "stencil.buffer"(%r) : (!inner) -> !inner
+    %s = "stencil.weighted_sum"(%q) {offsets = [[0]], weights = array<f64: 0.25>} : (!inner) -> !inner
+    %u = "stencil.weighted_sum"(%q) {offsets = [[0]], weights = array<f64: 0.125>} : (!inner) -> !inner
+    "stencil.store"(%s, %x) {bounds = #stencil.bounds<[0], [8]>} : (!inner, !field) -> ()
+    "stencil.store"(%u, %c) {bounds = #stencil.bounds<[0], [8]>} : (!inner, !field) -> ()
+    "stencil.store"(%t, %z) {bounds = #stencil.bounds<[0], [8]>} : (!inner, !field) -> ()
+  }
+  return
+}
+
+// -----
+
+!ints = !stencil.temp<#stencil.bounds<[0], [8]>, i64>
+!floats = !stencil.temp<#stencil.bounds<[0], [8]>, f32>
+
+// Quotients of integers have no form on vectors; vectors of wider numbers hold fewer of them.
+
+// CHECK-LABEL: func.func @forms(
+// CHECK-COUNT-4: = "stencil.apply"
+func.func @forms(%a: !ints, %b: !floats) -> (!ints, !ints, !floats, !floats) {
+  %p = "stencil.apply"() ({
+    %x = "stencil.access"(%a) {offset = array<i64: 0>} : (!ints) -> i64
+    %y = arith.addi %x, %x : i64
+    "stencil.return"(%y) : (i64) -> ()
+  }) : () -> !ints
+  %q = "stencil.apply"() ({
+    %x = "stencil.access"(%a) {offset = array<i64: 0>} : (!ints) -> i64
+    %y = arith.divsi %x, %x : i64
+    "stencil.return"(%y) : (i64) -> ()
+  }) : () -> !ints
+  %r = "stencil.apply"() ({
+    %x = "stencil.access"(%b) {offset = array<i64: 0>} : (!floats) -> f32
+    %y = arith.addf %x, %x : f32
+    "stencil.return"(%y) : (f32) -> ()
+  }) : () -> !floats
+  %s = "stencil.apply"() ({
+    %x = "stencil.access"(%b) {offset = array<i64: 0>} : (!floats) -> f32
+    %y = arith.extf %x : f32 to f64
+    %z = arith.truncf %y : f64 to f32
+    "stencil.return"(%z) : (f32) -> ()
+  }) : () -> !floats
+  return %p, %q, %r, %s : !ints, !ints, !floats, !floats
+}
