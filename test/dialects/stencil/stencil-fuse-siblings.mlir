@@ -263,7 +263,7 @@ func.func @groups(%x: !field, %y: !any, %z: !field) {
 func.func @forms(%a: !ints, %b: !floats) -> (!ints, !ints, !floats, !floats) {
   %p = "stencil.apply"() ({
     %x = "stencil.access"(%a) {offset = array<i64: 0>} : (!ints) -> i64
-    %y = arith.addi %x, %x : i64
+    %y = arith.remsi %x, %x : i64
     "stencil.return"(%y) : (i64) -> ()
   }) : () -> !ints
   %q = "stencil.apply"() ({
