@@ -127,21 +127,23 @@ def _access(temp: ir.Value, offset: Offset) -> ir.Value:
     ).results[0]
 
 
-def _member_ending_at(op) -> _Member | None:
-    """What may be fused with others; None for what has no form on vectors, or calls functions."""
-    if _is(op, WeightedSumOp.OPERATION_NAME):
-        chain = chain_ending_at(op)
-        element = op.results[0].type.element_type
-        reads = [(item.temp, at) for item in chain.inputs for at in item.offsets]
-        if not isinstance(element, ir.F32Type | ir.F64Type) or len(reads) > MOST_TERMS:
-            return None
-        captured = [item.temp for item in chain.inputs]
-        return _Member(chain.links, element.width, reads, captured, chain)
-    bits = widest_bits(op)
-    if bits is None or calls_functions(op):
+def _sum_member(chain: Chain) -> _Member | None:
+    """A chain as a member; None for long ones and for elements of 16 bits."""
+    element = chain.links[-1].results[0].type.element_type
+    reads = [(item.temp, at) for item in chain.inputs for at in item.offsets]
+    if not isinstance(element, ir.F32Type | ir.F64Type) or len(reads) > MOST_TERMS:
         return None
-    reads = [(access.operands[0], access.offset_tuple) for access in accesses(op)]
-    return _Member([op], bits, reads, captured_values(op))
+    captured = [item.temp for item in chain.inputs]
+    return _Member(chain.links, element.width, reads, captured, chain)
+
+
+def _apply_member(apply: ApplyOp) -> _Member | None:
+    """An apply as a member; None for what has no form on vectors, or calls functions."""
+    bits = widest_bits(apply)
+    if bits is None or calls_functions(apply):
+        return None
+    reads = [(access.operands[0], access.offset_tuple) for access in accesses(apply)]
+    return _Member([apply], bits, reads, captured_values(apply))
 
 
 class _Siblings:
@@ -167,10 +169,7 @@ class _Siblings:
         if _is(op, "stencil.store"):
             owner = defining_op(op.operands[0])
             return any(owner == member.last.operation for member in self.members)
-        # A sum that is not the end of its chain belongs to a later member.
-        return _is(op, "stencil.load", "stencil.cast", WeightedSumOp.OPERATION_NAME) or _is_number(
-            op
-        )
+        return _is(op, "stencil.load", "stencil.cast") or _is_number(op)
 
     def fuse(self) -> None:
         first = self.members[0].last.operation
@@ -222,23 +221,24 @@ def _hoist(value: ir.Value, before: ir.Operation) -> None:
 
 
 def _siblings_in(block: ir.Block) -> list[_Siblings]:
-    members, inner = {}, set()
+    members: dict[ir.Operation, _Member | None] = {}
+    links: set[ir.Operation] = set()
     for op in reversed(list(block.operations)):
-        if _is(op, ApplyOp.OPERATION_NAME, WeightedSumOp.OPERATION_NAME):
-            member = None if op.operation in inner else _member_ending_at(op)
-            if member is not None:
-                members[op.operation] = member
-                inner.update(link.operation for link in member.ops)
+        if _is(op, ApplyOp.OPERATION_NAME):
+            members[op.operation] = _apply_member(op)
+        elif _is(op, WeightedSumOp.OPERATION_NAME) and op.operation not in links:
+            chain = chain_ending_at(op)
+            members[op.operation] = _sum_member(chain)
+            links.update(link.operation for link in chain.links[:-1])
     found = [_Siblings()]
     for op in block.operations:
         member = members.get(op.operation)
-        if member is None:
-            if not found[-1].may_be_passed(op):
-                found.append(_Siblings())
-        else:
+        if member is not None:
             if not found[-1].admits(member):
                 found.append(_Siblings())
             found[-1].members.append(member)
+        elif op.operation not in links and not found[-1].may_be_passed(op):
+            found.append(_Siblings())
     return [siblings for siblings in found if len(siblings.members) > 1]
 
 

@@ -178,9 +178,9 @@ func.func @apart(%a: !temp, %b: !temp, %c: !half) -> (!inner, !inner, !inner, !l
 
 // CHECK-LABEL: func.func @arithmetic(
 // CHECK-COUNT-2: = "stencil.apply"
-// CHECK-COUNT-2: stencil.weighted_sum
+// CHECK-COUNT-3: stencil.weighted_sum
 // CHECK-NOT: stencil.apply
-func.func @arithmetic(%a: !temp) -> (!inner, !inner, !inner, !inner) {
+func.func @arithmetic(%a: !temp) -> (!inner, !inner, !inner, !inner, !inner) {
   %p = "stencil.apply"() ({
     %x = "stencil.access"(%a) {offset = array<i64: -1>} : (!temp) -> f64
     %y = arith.negf %x : f64
@@ -193,7 +193,20 @@ func.func @arithmetic(%a: !temp) -> (!inner, !inner, !inner, !inner) {
   }) : () -> !inner
   %r = "stencil.weighted_sum"(%a) {offsets = [[0]], weights = array<f64: 0.5>} : (!temp) -> !inner
   %wide = "stencil.weighted_sum"(%a) {offsets = [[-8], [-7], [-6], [-5], [-4], [-3], [-2], [-1], [0], [1], [2], [3], [4], [5], [6], [7], [8]], weights = array<f64: 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0>} : (!temp) -> !inner
-  return %p, %q, %r, %wide : !inner, !inner, !inner, !inner
+  %s = "stencil.weighted_sum"(%a) {offsets = [[1]], weights = array<f64: 0.5>} : (!temp) -> !inner
+  return %p, %q, %r, %wide, %s : !inner, !inner, !inner, !inner, !inner
+}
+
+// Nor is the first link of a chain of 17 terms, which has one term, taken out of it.
+
+// CHECK-LABEL: func.func @chain_of_17(
+// CHECK-COUNT-3: stencil.weighted_sum
+// CHECK-NOT: stencil.apply
+func.func @chain_of_17(%a: !temp, %b: !temp) -> (!inner, !inner) {
+  %r = "stencil.weighted_sum"(%a) {offsets = [[0]], weights = array<f64: 0.5>} : (!temp) -> !inner
+  %first = "stencil.weighted_sum"(%a) {offsets = [[1]], weights = array<f64: 0.5>} : (!temp) -> !inner
+  %wide = "stencil.weighted_sum"(%b, %first) {offsets = [[-8], [-7], [-6], [-5], [-4], [-3], [-2], [-1], [0], [1], [2], [3], [4], [5], [6], [7]], weights = array<f64: 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0>} : (!temp, !inner) -> !inner
+  return %r, %wide : !inner, !inner
 }
 
 // Four sums of 16 terms come to more than 100 ops: three of them are one apply.
