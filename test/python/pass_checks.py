@@ -62,6 +62,26 @@ func.func @product(%u : !field, %v : !field) {
 """
 
 
+# Two sums of one field.
+SIBLINGS = """
+!field = !stencil.field<[-1,33]xf64>
+!temp = !stencil.temp<?xf64>
+func.func @both(%u : !field, %v : !field, %w : !field) {
+  %t = stencil.load %u : !field -> !temp
+  %p, %q = stencil.apply(%a = %t : !temp) -> (!temp, !temp) {
+    %l = stencil.access %a[-1] : !temp
+    %h = stencil.access %a[1] : !temp
+    %sum = arith.addf %l, %h : f64
+    %difference = arith.subf %h, %l : f64
+    stencil.return %sum, %difference : f64, f64
+  }
+  stencil.store %p to %v(<[0], [32]>) : !temp to !field
+  stencil.store %q to %w(<[0], [32]>) : !temp to !field
+  return
+}
+"""
+
+
 def linear_step(u: np.ndarray) -> np.ndarray:
     """One step of LINEAR; the halo keeps its values."""
     v = u.copy()
@@ -131,6 +151,14 @@ def check_general(path, **options) -> None:
     u = np.random.default_rng(0).random(34)
     got = twofour.compile(str(path), **options)(u)
     np.testing.assert_allclose(got[1:33], u[:32] * u[2:], rtol=1e-13)
+
+
+def check_siblings(path) -> None:
+    path.write_text(SIBLINGS)
+    u = np.random.default_rng(0).random(34)
+    total, difference = twofour.compile(str(path))(u)
+    np.testing.assert_allclose(total[1:33], u[:32] + u[2:], rtol=1e-13)
+    np.testing.assert_allclose(difference[1:33], u[2:] - u[:32], atol=1e-15)
 
 
 def check_loops(path) -> None:

@@ -23,6 +23,7 @@ from twofour.dialects.stencil.transforms import (
     convert_element_type,
     copy_to_gpu,
     copy_to_kernels,
+    fuse_siblings,
     fuse_steps,
     infer_bounds,
     outer_to_sme,
@@ -226,6 +227,15 @@ MUTATIONS = [
         "shifted",
         faults.no_offset,
         checks.check_points,
+        AssertionError,
+    ),
+    Mutation(
+        "stencil-fuse-siblings",
+        "accesses at the point only",
+        fuse_siblings,
+        "_access",
+        faults.access_at_the_point,
+        checks.check_siblings,
         AssertionError,
     ),
     Mutation(
