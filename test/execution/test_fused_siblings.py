@@ -164,7 +164,7 @@ def test_each_sweep_is_one_kernel_that_works_in_place(tmp_path, name, kernels, a
     assert text.count("memref.alloc()") == allocations
 
 
-def test_steps_past_the_caches(tmp_path, monkeypatch):
+def test_sums_past_the_caches(tmp_path, monkeypatch):
     """Sums of one image to two fields of their own, in rows that begin anywhere."""
     monkeypatch.setattr(slices, "WAKING_POINTS", 1)
     monkeypatch.setattr(large_arrays, "past_caches", lambda *_: True)
