@@ -5,6 +5,7 @@ import itertools
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from native_cases import (
@@ -16,6 +17,7 @@ from native_cases import (
 )
 from test_file_programs import COUPLED
 from twofour.runtime import NativeFieldStepper, parse_boundary, slices
+from twofour.runtime.host_fields import COPYING_STEPS
 from twofour.runtime.page_offset import PAGE
 from twofour.runtime.step_tables import StepTables
 
@@ -161,20 +163,80 @@ def test_runs_leave_nothing_behind(tmp_path):
         assert_same_bits(result, copy)
 
 
-def test_buffers_lie_apart_in_a_page(tmp_path, monkeypatch):
-    """A load of one field must not wait for a store to another at the same place of a page."""
-    begins = []
-    stepper = executable_of(TEXTS["wave2d"], tmp_path).field_stepper(parse_boundary("fixed", 2), 1)
-    bind = StepTables.bind
+@pytest.fixture
+def bound_arrays(monkeypatch):
+    """The arrays of each run of a program, in order."""
+    found, bind = [], StepTables.bind
 
     def seen(self, arrays):
-        begins.append([array.ctypes.data % PAGE for array in arrays])
+        found.append(arrays)
         return bind(self, arrays)
 
     monkeypatch.setattr(StepTables, "bind", seen)
+    return found
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_inputs_are_left_as_they_are(name, tmp_path):
+    executable = executable_of(TEXTS[name], tmp_path)
+    rank = executable.compiled.program.fields[0].box.rank
+    for mode in MODES:
+        stepper = executable.field_stepper(parse_boundary(",".join([mode] * rank), rank), 1)
+        inputs = inputs_of(stepper)
+        before = [array.copy() for array in inputs]
+        for array in inputs:
+            array.flags.writeable = False
+        for steps in (0, 1, 2, 3, COPYING_STEPS):
+            results = stepper.advance(inputs, steps)
+            assert not any(
+                np.shares_memory(result, array) for result in results for array in inputs
+            )
+            assert_same_bits(inputs, before)
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "in_place"),
+    [
+        ("wave2d", "fixed", {1: [0, 1], 2: [1], 3: []}),
+        ("wave2d", "periodic", {1: [], 2: []}),
+        ("drag", "fixed", {1: [0, 1], 2: [1], COPYING_STEPS - 1: [1], COPYING_STEPS: []}),
+        ("drag", "periodic", {1: [1], 2: [1], COPYING_STEPS: []}),
+    ],
+)
+def test_short_runs_do_not_copy_what_they_only_read(name, mode, in_place, tmp_path, bound_arrays):
+    executable = executable_of(TEXTS[name], tmp_path)
+    rank = executable.compiled.program.fields[0].box.rank
+    stepper = executable.field_stepper(parse_boundary(",".join([mode] * rank), rank), 1)
+    inputs = inputs_of(stepper)
+    for steps, expected in in_place.items():
+        stepper.advance(inputs, steps)
+        shared = [
+            number
+            for number, array in enumerate(inputs)
+            if any(np.shares_memory(array, bound) for bound in bound_arrays[-1])
+        ]
+        assert shared == expected, steps
+
+
+def test_inputs_that_are_not_aligned_are_copied(tmp_path, bound_arrays):
+    stepper = executable_of(TEXTS["drag"], tmp_path).field_stepper(parse_boundary("fixed", 3), 1)
+    inputs = inputs_of(stepper)
+    shifted = []
+    for array in inputs:
+        space = np.empty(array.nbytes + 1, np.uint8)
+        shifted.append(np.ndarray(array.shape, array.dtype, space, offset=1))
+        shifted[-1][...] = array
+    assert_same_bits(stepper.advance(shifted, 1), stepper.advance(inputs, 1))
+    assert all(bound.flags.aligned for bound in bound_arrays[0])
+
+
+def test_buffers_lie_apart_in_a_page(tmp_path, bound_arrays):
+    """A load of one field must not wait for a store to another at the same place of a page."""
+    stepper = executable_of(TEXTS["wave2d"], tmp_path).field_stepper(parse_boundary("fixed", 2), 1)
     inputs = inputs_of(stepper)
     for _ in range(2):
-        stepper.advance(inputs, 2)
+        stepper.advance(inputs, COPYING_STEPS)
+    begins = [[array.ctypes.data % PAGE for array in arrays] for arrays in bound_arrays]
     assert begins[0] == begins[1]
     pitch = stepper.fields[0].shape[-1] * 8
     for one, other in itertools.combinations(begins[0], 2):

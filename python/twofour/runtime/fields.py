@@ -171,7 +171,7 @@ class FieldStepper:
                 f"expected outputs of the type of inputs to run {steps} steps, got a program whose "
                 "results do not become its inputs"
             )
-        arguments = self._start(inputs, loaded, scalars)
+        arguments = self._start(inputs, loaded, scalars, steps)
         if steps:
             arguments = self._run(arguments, steps, progress)
         if progress is not None:
@@ -221,13 +221,13 @@ class FieldStepper:
     def _field(self, position: int) -> FieldSpec:
         return next(field for field in self.fields if field.position == position)
 
-    def _start(self, inputs, loaded, scalars) -> list:
-        """The first arguments: private buffers for fields, then numbers where they stand."""
+    def _start(self, inputs, loaded, scalars, steps: int) -> list:
+        """The first arguments: buffers that a run may write to, and numbers where they stand."""
         arguments: list = [None] * len(self.rotation)
         for array, field in zip(inputs, loaded, strict=True):
             values = self.memory.array_module.ascontiguousarray(array)
             values = storage_view(values, field.element)
-            arguments[field.position] = self._copied(field.position, values)
+            arguments[field.position] = self._loaded(field.position, values, steps)
         for field in self.fields:
             if not field.loaded:
                 heir = arguments[self.rotation.index(field.position)]
@@ -239,8 +239,12 @@ class FieldStepper:
         numbers = iter(scalars)
         return [next(numbers) if argument is None else argument for argument in arguments]
 
+    def _loaded(self, position: int, values, steps: int):
+        """The buffer of an input in a run of so many steps."""
+        return self._copied(position, values)
+
     def _copied(self, position: int, values):
-        """The buffer of an argument, with these values."""
+        """A buffer for an argument, with these values."""
         return self.memory.array(values)
 
     def _zeros(self, position: int, shape: Sequence[int], dtype: np.dtype):

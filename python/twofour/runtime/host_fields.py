@@ -32,6 +32,9 @@ from twofour.runtime.tile_choice import worth_threads
 APART = 16
 # As many calls as a run has.
 ANY_NUMBER = 1 << 62
+# Runs of so many steps copy also inputs that they only read: the copies begin at a cache line and
+# lie apart from what is written.
+COPYING_STEPS = 16
 # Type of the indices of loops.
 INDEX = np.dtype(np.int64)
 
@@ -101,6 +104,28 @@ class NativeFieldStepper(HostFieldStepper):
         _ = self._driver
         if not self._bounds:
             self._program_for(())
+
+    def _loaded(self, position: int, values: np.ndarray, steps: int) -> np.ndarray:
+        read_only = 0 < steps <= self._unwritten_calls.get(position, steps)
+        if read_only and steps < COPYING_STEPS and values.flags.aligned:
+            return values
+        return super()._loaded(position, values, steps)
+
+    @cached_property
+    def _unwritten_calls(self) -> dict[int, int]:
+        """How many calls leave a buffer as it is at first; without those no call writes to."""
+        if any(isinstance(step, Loop) for step in self._steps):
+            # What loops carry changes places with buffers that are written.
+            return dict.fromkeys(range(len(self.rotation)), 0)
+        written = {view.buffer for launch in self._steps for view in launch.outputs}
+        written |= {copy.written for copies in self._copies() for copy in copies}
+        found: dict[int, int] = {}
+        places = range(len(self.rotation))
+        for call in range(len(self.rotation)):
+            for place in written.intersection(range(len(places))):
+                found.setdefault(places[place], call)
+            places = [places[source] for source in self.rotation]
+        return found
 
     def _run(
         self, arguments: list, steps: int, progress: Callable[[int, int], None] | None
