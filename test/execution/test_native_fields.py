@@ -218,6 +218,38 @@ def test_short_runs_do_not_copy_what_they_only_read(name, mode, in_place, tmp_pa
         assert shared == expected, steps
 
 
+def test_fields_that_are_overwritten_start_with_their_halo(tmp_path, monkeypatch):
+    """Whatever else was in their memory."""
+    placed, copied = NativeFieldStepper._placed, NativeFieldStepper._copied
+    positions = []
+
+    def unlike_any(*arguments):
+        buffer = placed(*arguments)
+        buffer.view(np.uint8)[...] = 0xFF
+        return buffer
+
+    def recorded(self, position, values):
+        positions.append(position)
+        return copied(self, position, values)
+
+    monkeypatch.setattr(NativeFieldStepper, "_placed", unlike_any)
+    monkeypatch.setattr(NativeFieldStepper, "_copied", recorded)
+    for name, text in TEXTS.items():
+        executable = executable_of(text, tmp_path)
+        rank = executable.compiled.program.fields[0].box.rank
+        for mode in MODES:
+            boundary = parse_boundary(",".join([mode] * rank), rank)
+            stepper = executable.field_stepper(boundary, 1)
+            inputs = inputs_of(stepper)
+            for steps in (0, 1, 2, 3):
+                expected = one_by_one(stepper, boundary).advance(inputs, steps)
+                positions.clear()
+                assert_same_bits(stepper.advance(inputs, steps), expected)
+                only_stored = {field.position for field in stepper.fields if not field.loaded}
+                if name in ("wave2d", "drag"):
+                    assert only_stored.isdisjoint(positions) == (steps > 0)
+
+
 def test_inputs_that_are_not_aligned_are_copied(tmp_path, bound_arrays):
     stepper = executable_of(TEXTS["drag"], tmp_path).field_stepper(parse_boundary("fixed", 3), 1)
     inputs = inputs_of(stepper)

@@ -232,7 +232,7 @@ class FieldStepper:
             if not field.loaded:
                 heir = arguments[self.rotation.index(field.position)]
                 arguments[field.position] = (
-                    self._copied(field.position, heir)
+                    self._inheriting(field, heir, steps)
                     if heir is not None
                     else self._zeros(field.position, field.shape, field.element.storage)
                 )
@@ -242,6 +242,10 @@ class FieldStepper:
     def _loaded(self, position: int, values, steps: int):
         """The buffer of an input in a run of so many steps."""
         return self._copied(position, values)
+
+    def _inheriting(self, field: FieldSpec, heir, steps: int):
+        """The buffer of a field that is only stored, with values of the one that takes it over."""
+        return self._copied(field.position, heir)
 
     def _copied(self, position: int, values):
         """A buffer for an argument, with these values."""

@@ -11,6 +11,7 @@ import numpy as np
 from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.buffer_pool import BufferPool
 from twofour.runtime.fields import FieldSpec, FieldStepper
+from twofour.runtime.halos import SLICES
 from twofour.runtime.loops import (
     Carried,
     Course,
@@ -110,6 +111,26 @@ class NativeFieldStepper(HostFieldStepper):
         if read_only and steps < COPYING_STEPS and values.flags.aligned:
             return values
         return super()._loaded(position, values, steps)
+
+    def _inheriting(self, field: FieldSpec, heir: np.ndarray, steps: int) -> np.ndarray:
+        if not steps or field.position not in self._overwritten:
+            return super()._inheriting(field, heir, steps)
+        buffer = self._placed(field.position, heir.shape, heir.dtype)
+        SLICES.copy(field.shape, field.interior, field.element).bind(heir, buffer)()
+        return buffer
+
+    @cached_property
+    def _overwritten(self) -> set[int]:
+        """The fields whose interior every call stores at once, whatever was in it."""
+        if any(isinstance(step, Loop) for step in self._steps):
+            return set()
+        views = [view for launch in self._steps for view in launch.outputs]
+        return {
+            field.position
+            for field in self.fields
+            if field.interior is not None
+            and View(field.position, tuple(map(slice, *field.interior))) in views
+        }
 
     @cached_property
     def _unwritten_calls(self) -> dict[int, int]:
