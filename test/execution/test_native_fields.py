@@ -72,6 +72,28 @@ func.func @drag(%u : !field, %k : !field, %v : !field) {
   return
 }
 """
+# Two parts of a field are stored: what lies between them keeps its values.
+PARTS_1D = """
+!field = !stencil.field<[-1,31]xf64>
+!temp = !stencil.temp<?xf64>
+func.func @parts(%u : !field, %v : !field) {
+  %t = stencil.load %u : !field -> !temp
+  %r = stencil.apply(%a = %t : !temp) -> (!temp) {
+    %w = stencil.access %a[-1] : !temp
+    %e = stencil.access %a[1] : !temp
+    %0 = arith.subf %w, %e : f64
+    stencil.return %0 : f64
+  }
+  %s = stencil.apply(%a = %t : !temp) -> (!temp) {
+    %c = stencil.access %a[0] : !temp
+    %0 = arith.mulf %c, %c : f64
+    stencil.return %0 : f64
+  }
+  stencil.store %r to %v(<[0], [9]>) : !temp to !field
+  stencil.store %s to %v(<[20], [30]>) : !temp to !field
+  return
+}
+"""
 # A copy, between others in place: what is loaded keeps its value.
 IN_PLACE = """
 !field = !stencil.field<[-1,9]x[-2,12]xf64>
@@ -95,6 +117,7 @@ TEXTS = {
     "coupled": COUPLED,
     "levels": LEVELS_1D,
     "drag": DRAG_3D,
+    "parts": PARTS_1D,
     "in_place": IN_PLACE,
 }
 
