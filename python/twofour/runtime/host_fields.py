@@ -10,6 +10,7 @@ import numpy as np
 
 from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.buffer_pool import BufferPool
+from twofour.runtime.field_writes import overwritten_fields, unwritten_calls
 from twofour.runtime.fields import FieldSpec, FieldStepper
 from twofour.runtime.halos import SLICES
 from twofour.runtime.loops import (
@@ -89,6 +90,9 @@ class NativeFieldStepper(HostFieldStepper):
         super().__init__(fields, rotation, None, boundary)
         self._numbers, self._workspaces, self._threads = numbers, workspaces, threads
         self._steps, self._code = steps, code
+        refilled = {copy.written for copies in self._copies() for copy in copies}
+        self._unwritten_calls = unwritten_calls(steps, refilled, rotation)
+        self._overwritten = overwritten_fields(steps, self.fields)
         # Arguments that say how often loops run.
         self._bounds = bound_arguments(steps)
         self._indices = used_indices(steps)
@@ -118,35 +122,6 @@ class NativeFieldStepper(HostFieldStepper):
         buffer = self._placed(field.position, heir.shape, heir.dtype)
         SLICES.copy(field.shape, field.interior, field.element).bind(heir, buffer)()
         return buffer
-
-    @cached_property
-    def _overwritten(self) -> set[int]:
-        """The fields whose interior every call stores at once, whatever was in it."""
-        if any(isinstance(step, Loop) for step in self._steps):
-            return set()
-        views = [view for launch in self._steps for view in launch.outputs]
-        return {
-            field.position
-            for field in self.fields
-            if field.interior is not None
-            and View(field.position, tuple(map(slice, *field.interior))) in views
-        }
-
-    @cached_property
-    def _unwritten_calls(self) -> dict[int, int]:
-        """How many calls leave a buffer as it is at first; without those no call writes to."""
-        if any(isinstance(step, Loop) for step in self._steps):
-            # What loops carry changes places with buffers that are written.
-            return dict.fromkeys(range(len(self.rotation)), 0)
-        written = {view.buffer for launch in self._steps for view in launch.outputs}
-        written |= {copy.written for copies in self._copies() for copy in copies}
-        found: dict[int, int] = {}
-        places = range(len(self.rotation))
-        for call in range(len(self.rotation)):
-            for place in written.intersection(range(len(places))):
-                found.setdefault(places[place], call)
-            places = [places[source] for source in self.rotation]
-        return found
 
     def _run(
         self, arguments: list, steps: int, progress: Callable[[int, int], None] | None

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which buffers the calls of a program write to, and when first.
+
+Loops of the program itself are not followed: what they carry changes places with buffers that are
+written, so every buffer may be.
+"""
+
+from collections.abc import Collection, Sequence
+
+from twofour.runtime.fields import FieldSpec
+from twofour.runtime.loops import Loop, Step, View
+
+
+def unwritten_calls(
+    steps: Sequence[Step], refilled: Collection[int], rotation: Sequence[int]
+) -> dict[int, int]:
+    """How many first calls leave the buffer of an argument as it is.
+
+    `steps` are those of one call, `refilled` the arguments whose halos are written before it; after
+    each call argument i takes over the buffer of argument rotation[i]. Buffers that no call writes
+    to are not among the keys.
+    """
+    arguments = range(len(rotation))
+    if _has_loops(steps):
+        return dict.fromkeys(arguments, 0)
+    outputs = {view.buffer for launch in steps for view in launch.outputs}
+    written = outputs.union(refilled).intersection(arguments)
+    found: dict[int, int] = {}
+    places = list(arguments)
+    for call in arguments:
+        for argument in written:
+            found.setdefault(places[argument], call)
+        places = [places[source] for source in rotation]
+    return found
+
+
+def overwritten_fields(steps: Sequence[Step], fields: Sequence[FieldSpec]) -> frozenset[int]:
+    """The positions of fields whose interior one sweep of every call stores as a whole."""
+    if _has_loops(steps):
+        return frozenset()
+    views = [view for launch in steps for view in launch.outputs]
+    return frozenset(
+        field.position
+        for field in fields
+        if field.interior is not None
+        and View(field.position, tuple(map(slice, *field.interior))) in views
+    )
+
+
+def _has_loops(steps: Sequence[Step]) -> bool:
+    return any(isinstance(step, Loop) for step in steps)
