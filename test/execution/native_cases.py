@@ -5,7 +5,7 @@ import numpy as np
 
 from twofour.compiler import compile_cpu
 from twofour.options import CompileOptions
-from twofour.runtime import FieldStepper, Plan, slices, tile_choice
+from twofour.runtime import FieldStepper, HostFieldStepper, Plan, slices, tile_choice
 from twofour.targets.cpu.executable import CpuExecutable
 
 
@@ -35,6 +35,18 @@ def assert_same_bits(results, expected):
     for one, other in zip(results, expected, strict=True):
         assert (one.dtype, one.shape) == (other.dtype, other.shape)
         assert one.tobytes() == other.tobytes()
+
+
+def fill_new_buffers(monkeypatch):
+    """Find other values than those of a call before in buffers that a run does not initialise."""
+    placed = HostFieldStepper._placed
+
+    def filled(*arguments):
+        buffer = placed(*arguments)
+        buffer.view(np.uint8)[...] = 0xFF
+        return buffer
+
+    monkeypatch.setattr(HostFieldStepper, "_placed", filled)
 
 
 def share_small_work(monkeypatch):

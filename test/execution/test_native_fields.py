@@ -11,6 +11,7 @@ import pytest
 from native_cases import (
     assert_same_bits,
     executable_of,
+    fill_new_buffers,
     inputs_of,
     one_by_one,
     share_small_work,
@@ -243,19 +244,13 @@ def test_short_runs_do_not_copy_what_they_only_read(name, mode, in_place, tmp_pa
 
 def test_fields_that_are_overwritten_start_with_their_halo(tmp_path, monkeypatch):
     """Whatever else was in their memory."""
-    placed, copied = NativeFieldStepper._placed, NativeFieldStepper._copied
-    positions = []
-
-    def unlike_any(*arguments):
-        buffer = placed(*arguments)
-        buffer.view(np.uint8)[...] = 0xFF
-        return buffer
+    copied, positions = NativeFieldStepper._copied, []
 
     def recorded(self, position, values):
         positions.append(position)
         return copied(self, position, values)
 
-    monkeypatch.setattr(NativeFieldStepper, "_placed", unlike_any)
+    fill_new_buffers(monkeypatch)
     monkeypatch.setattr(NativeFieldStepper, "_copied", recorded)
     for name, text in TEXTS.items():
         executable = executable_of(text, tmp_path)

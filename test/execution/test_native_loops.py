@@ -9,6 +9,7 @@ import pytest
 from native_cases import (
     assert_same_bits,
     executable_of,
+    fill_new_buffers,
     inputs_of,
     one_by_one,
     share_small_work,
@@ -124,18 +125,33 @@ func.func @once(%a: !field, %b: !field, %c: !field, %count: index) {{
   return
 }}
 """
+# Only a loop stores to the second field, where it runs at all.
+FILLING = f"""{HEAD}
+func.func @filling(%a: !field, %b: !field, %count: index) {{
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  scf.for %i = %zero to %count step %one {{
+    {average("0", "%a", "%b")}
+  }}
+  return
+}}
+"""
 
 
 @pytest.mark.parametrize(
     ("text", "numbers"),
     [
+        *((FILLING, [count]) for count in (0, 1, 2)),
         *((ROTATING, [count]) for count in (-1, 0, 1, 2, 3, 10)),
         *((AROUND, [often, count]) for often in (0, 1, 2, 5) for count in (1, 2, 3, 12, 21)),
         *((ONCE, [count]) for count in (0, 1, 2, 7)),
         *((ONCE_AROUND, [count]) for count in (0, 1, 2, 7)),
     ],
 )
-def test_loops_have_the_bits_of_calls_one_by_one(text, numbers, tmp_path, small_work_is_shared):
+def test_loops_have_the_bits_of_calls_one_by_one(
+    text, numbers, tmp_path, small_work_is_shared, monkeypatch
+):
+    fill_new_buffers(monkeypatch)
     boundary = parse_boundary("fixed", 1)
     stepper = executable_of(text, tmp_path).field_stepper(boundary, 3)
     assert isinstance(stepper, NativeFieldStepper)

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which buffers the calls of a program write to, and when first.
-
-Loops of the program itself are not followed: what they carry changes places with buffers that are
-written, so every buffer may be.
-"""
+"""Which buffers the calls of a program write to, and when first."""
 
 from collections.abc import Collection, Sequence
 
@@ -18,10 +14,11 @@ def unwritten_calls(
 
     `steps` are those of one call, `refilled` the arguments whose halos are written before it; after
     each call argument i takes over the buffer of argument rotation[i]. Buffers that no call writes
-    to are not among the keys.
+    to are not among the keys. Loops of the program itself are not followed: what they carry changes
+    places with buffers that are written, so any of them may be.
     """
     arguments = range(len(rotation))
-    if _has_loops(steps):
+    if any(isinstance(step, Loop) for step in steps):
         return dict.fromkeys(arguments, 0)
     outputs = {view.buffer for launch in steps for view in launch.outputs}
     written = outputs.union(refilled).intersection(arguments)
@@ -36,16 +33,11 @@ def unwritten_calls(
 
 def overwritten_fields(steps: Sequence[Step], fields: Sequence[FieldSpec]) -> frozenset[int]:
     """The positions of fields whose interior one sweep of every call stores as a whole."""
-    if _has_loops(steps):
-        return frozenset()
-    views = [view for launch in steps for view in launch.outputs]
+    launches = [step for step in steps if not isinstance(step, Loop)]
+    views = [view for launch in launches for view in launch.outputs]
     return frozenset(
         field.position
         for field in fields
         if field.interior is not None
         and View(field.position, tuple(map(slice, *field.interior))) in views
     )
-
-
-def _has_loops(steps: Sequence[Step]) -> bool:
-    return any(isinstance(step, Loop) for step in steps)
