@@ -127,7 +127,8 @@ func.func @once(%a: !field, %b: !field, %c: !field, %count: index) {{
 """
 # Only a loop stores to the second field, where it runs at all.
 FILLING = f"""{HEAD}
-func.func @filling(%a: !field, %b: !field, %count: index) {{
+func.func @filling(%a: !field, %b: !field, %count: index)
+    attributes {{stencil.rotation = array<i64: 1, 0, 2>}} {{
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   scf.for %i = %zero to %count step %one {{
