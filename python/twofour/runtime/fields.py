@@ -222,28 +222,28 @@ class FieldStepper:
         return next(field for field in self.fields if field.position == position)
 
     def _start(self, inputs, loaded, scalars, steps: int) -> list:
-        """The first arguments: buffers that a run may write to, and numbers where they stand."""
+        """The first arguments: buffers of fields, and numbers where they stand."""
         arguments: list = [None] * len(self.rotation)
         for array, field in zip(inputs, loaded, strict=True):
             values = self.memory.array_module.ascontiguousarray(array)
             values = storage_view(values, field.element)
-            arguments[field.position] = self._loaded(field.position, values, steps)
+            arguments[field.position] = self._input_buffer(field.position, values, steps)
         for field in self.fields:
             if not field.loaded:
                 heir = arguments[self.rotation.index(field.position)]
                 arguments[field.position] = (
-                    self._inheriting(field, heir, steps)
+                    self._result_buffer(field, heir, steps)
                     if heir is not None
                     else self._zeros(field.position, field.shape, field.element.storage)
                 )
         numbers = iter(scalars)
         return [next(numbers) if argument is None else argument for argument in arguments]
 
-    def _loaded(self, position: int, values, steps: int):
+    def _input_buffer(self, position: int, values, steps: int):
         """The buffer of an input in a run of so many steps."""
         return self._copied(position, values)
 
-    def _inheriting(self, field: FieldSpec, heir, steps: int):
+    def _result_buffer(self, field: FieldSpec, heir, steps: int):
         """The buffer of a field that is only stored, with values of the one that takes it over."""
         return self._copied(field.position, heir)
 

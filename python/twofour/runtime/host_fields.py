@@ -110,15 +110,15 @@ class NativeFieldStepper(HostFieldStepper):
         if not self._bounds:
             self._program_for(())
 
-    def _loaded(self, position: int, values: np.ndarray, steps: int) -> np.ndarray:
+    def _input_buffer(self, position: int, values: np.ndarray, steps: int) -> np.ndarray:
         read_only = 0 < steps <= self._unwritten_calls.get(position, steps)
         if read_only and steps < COPYING_STEPS and values.flags.aligned:
             return values
-        return super()._loaded(position, values, steps)
+        return super()._input_buffer(position, values, steps)
 
-    def _inheriting(self, field: FieldSpec, heir: np.ndarray, steps: int) -> np.ndarray:
+    def _result_buffer(self, field: FieldSpec, heir: np.ndarray, steps: int) -> np.ndarray:
         if not steps or field.position not in self._overwritten:
-            return super()._inheriting(field, heir, steps)
+            return super()._result_buffer(field, heir, steps)
         buffer = self._placed(field.position, heir.shape, heir.dtype)
         SLICES.copy(field.shape, field.interior, field.element).bind(heir, buffer)()
         return buffer
