@@ -209,7 +209,7 @@ def test_rounds_are_interleaved_and_rotated():
     found = compete(contestants, device, clock, sets=2, rounds=4)
     warm_up, rounds = clock.timed[:3], clock.timed[3:]
     assert [timed[0][0] for timed in warm_up] == ["a", "b", "c"]
-    assert "".join(timed[0][0] for timed in rounds) == "abc" + "cba" + "bca" + "acb"
+    assert "".join(timed[0][0] for timed in rounds) == "abc" + "bca" + "cab" + "cba"
     assert all([number for _, number in timed] == [0, 1] for timed in rounds)
     assert found["a"].seconds == (1.0,) * 4 and found["a"].sweeps == 2
 

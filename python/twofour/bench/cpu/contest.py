@@ -15,7 +15,7 @@ from twofour.bench.turns import in_turn
 ROUNDS = 9
 SAMPLE_SECONDS = 2e-3  # of one sample, at least
 # Sweeps of operators whose weights sum up to less than one shrink the values that they read.
-MOST_SWEEPS = 64
+MOST_SWEEPS = 32
 
 
 class ContestantFailed(Exception):
@@ -25,8 +25,9 @@ class ContestantFailed(Exception):
 class Contestant(Protocol):
     """Something whose sweeps are timed; a sweep makes `steps` time steps.
 
-    `sample(n)` gives the seconds of n sweeps, after others that warm up, and leaves no thread that
-    spins while others are timed. `result()` is what one sweep of the initial values gives, None for
+    `sample(n)` gives the seconds of n sweeps, after as many that warm up: what another one stored
+    past the caches takes several to come back. It leaves no thread that spins while others are
+    timed. `result()` is what one sweep of the initial values gives, None for
     a ceiling (a copy, the peak of multiply-adds), which has none.
     """
 
@@ -64,7 +65,7 @@ class Sweeper:
             self.begin()
         self.prepare()
         try:
-            self.run(1)
+            self.run(sweeps)
             started = time.perf_counter()
             self.run(sweeps)
             return time.perf_counter() - started
