@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from twofour.dialects.stencil.aliases import root
 from twofour.dialects.stencil.sweep import SweepInput
 from twofour.mlir_support import defining_op
-from twofour.runtime.tile_choice import USUAL_CACHES, caches, past_caches
+from twofour.runtime.processor import USUAL_CACHES, caches
+from twofour.runtime.tile_choice import past_caches
 from twofour.targets.cpu.vector_unit import Machine, vector_unit
 
 

@@ -6,6 +6,7 @@
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=znver4 tile=1,1 reassociate=true' | filecheck %s --check-prefix=PAIR
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=znver4 past-caches=beside tile=4,1' | filecheck %s --check-prefix=BESIDE
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=avx2 past-caches=instead' | filecheck %s --check-prefix=INSTEAD
+// RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=sapphirerapids tile=2,1 past-caches=beside' | filecheck %s --check-prefix=CLAIMS
 
 !temp = !stencil.temp<#stencil.bounds<[-2], [66]>, f64>
 !inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
@@ -372,4 +373,32 @@ func.func @around(%f: !field) {
   } : (!many) -> !planes
   "stencil.store"(%s, %f) {bounds = #stencil.bounds<[0, 0, 0], [256, 256, 128]>} : (!planes, !field) -> ()
   return
+}
+
+// -----
+
+!square = !stencil.temp<#stencil.bounds<[0, 0], [8, 64]>, f64>
+
+// There a block asks for its lines before it reads anything; points under a mask and lines that are
+// stored past the caches are not asked for.
+
+// CLAIMS-LABEL: func.func @claims_kernel0(
+// CLAIMS-SAME: %[[IN:[a-z0-9]+]]: {{[^%]*}}, %[[OUT:[a-z0-9]+]]: memref
+// CLAIMS: scf.for %[[ROW:.*]] = %arg2 to
+// CLAIMS: scf.for %[[AT:.*]] = %{{.*}} to {{.*}} {
+// CLAIMS-NEXT: memref.prefetch %[[OUT]][%[[ROW]], %[[AT]]], write, locality<3>, data
+// CLAIMS-NEXT: %[[NEXT:.*]] = arith.addi %[[ROW]], %{{.*}}
+// CLAIMS-NEXT: memref.prefetch %[[OUT]][%[[NEXT]], %[[AT]]], write, locality<3>, data
+// CLAIMS-NEXT: %{{.*}} = vector.load %[[IN]]
+// CLAIMS: vector.create_mask
+// CLAIMS-NEXT: %{{.*}} = vector.maskedload %[[IN]]
+// CLAIMS: func.func @claims_kernel0_past_caches(
+// CLAIMS-NOT: memref.prefetch
+// CLAIMS: nontemporal
+// CLAIMS-NOT: memref.prefetch
+// CLAIMS: return
+
+func.func @claims(%t: !square) -> !square {
+  %r = "stencil.weighted_sum"(%t) {offsets = [[0, 0]], weights = array<f64: 2.0>} : (!square) -> !square
+  return %r : !square
 }

@@ -220,6 +220,17 @@ def pair_rows(monkeypatch) -> None:
     monkeypatch.setattr(direct_kernel, "choose_rows", lambda single, in_pairs, unit: in_pairs)
 
 
+def sum_by_columns(monkeypatch) -> None:
+    """Let schedule direct do what it does on cores of Intel, with any processor's registers."""
+    from twofour.targets.cpu import vector_unit
+    from twofour.targets.cpu.core import GOLDEN_COVE
+
+    host = replace(vector_unit.vector_unit("host"), halved=False, adds_beside=False)
+    units = {"host": replace(host, core=GOLDEN_COVE)}
+    monkeypatch.setattr(vector_unit, "_host", lambda: "host")
+    monkeypatch.setattr(vector_unit, "_UNITS", vector_unit._UNITS | units)
+
+
 def fused_bound(states, dtype: str, kernel: Kernel, fuse_steps: int, boundary) -> float:
     """The larger of the bounds of fused and of single steps, sweep by sweep, over all points.
 

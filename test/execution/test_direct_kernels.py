@@ -49,6 +49,29 @@ def compiled(monkeypatch, kernel, dtype, tile):
     return CpuExecutable(compile_cpu(kernel, CompileOptions(dtype=dtype)))
 
 
+@pytest.mark.parametrize("dtype", ["f64", "f32"])
+def test_boxes_summed_up_by_columns(monkeypatch, dtype):
+    """The same bits in every block and for every part of the rows, within the bound."""
+    cases.sum_by_columns(monkeypatch)
+    points = tuple(itertools.product(range(-2, 3), repeat=2))
+    kernel = Kernel("box", points, tuple(0.5 + n / 64 for n in range(25)))
+    u = np.random.default_rng(7).random((21, 53)).astype({"f64": float, "f32": np.float32}[dtype])
+    results = []
+    for tile in ((8, 1), (1, 1), (2, 2), (4, 4)):
+        program = compiled(monkeypatch, kernel, dtype, tile)
+        linear = program._linear_kernel(program.compiled.single)
+        for rows, columns in ((17, 49), (9, 23)):
+            out = np.zeros((rows, columns), u.dtype)
+            view = u[: rows + 4, : columns + 4]
+            linear.native.bind([view], [out]).run(0, rows)
+            results.append(out[:9, :23])
+    expected = explicit_sum(kernel, u, (2, 2), (9, 23))
+    size = sum(kernel.weights)
+    assert np.abs(results[0] - expected).max() <= sweep_error(dtype, 25, size, size)
+    for result in results[1:]:
+        assert result.tobytes() == results[0].tobytes()
+
+
 # Elements from row to row: all rows begin at the same place of a line, or each at another one.
 @pytest.mark.parametrize("pitch", [128, 99])
 @pytest.mark.parametrize("tile", [(1, 1), (1, 4), (2, 2), (4, 1), (2, 2, 16)])

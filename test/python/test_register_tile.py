@@ -2,6 +2,7 @@
 """The block of outputs that a CPU kernel sums up in registers."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -156,6 +157,53 @@ def test_tiles_of_planes_are_narrow_where_a_core_halves_its_registers():
     # Not elsewhere, nor in two axes.
     assert tile_of(star(8, 3), "avx512")[1] > 1 and tile_of(star(1, 2), "znver4")[1] > 1
     assert tile_of(star(1, 2), "znver4")[0] == 4
+
+
+def test_tiles_of_cores_that_start_six_instructions():
+    def tile(terms):
+        return tile_of(terms, "sapphirerapids", reassociate=True)
+
+    # As high as it gets, but for the shortest sums.
+    for terms in (box(1), star(2, 2), star(3, 2), star(1, 3), star(2, 3)):
+        assert tile(terms) == (8, 1)
+    assert tile(star(1, 2))[1] > 1
+    # Many planes of many rows would be too many streams.
+    assert tile(star(8, 3)) == (4, 1)
+    along = [(n,) for n in range(3)], [1.0, 2.0, 3.0]
+    assert tile(along) == (1, 4)
+    for terms in (star(1, 3), star(8, 3), box(1, 3)):
+        past = choose_tile([terms], vector_unit("sapphirerapids"), past_caches=True)
+        assert past == RegisterTile(1, 1)
+
+
+@pytest.mark.parametrize(
+    "terms, by_columns",
+    [
+        (box(2), True),
+        (box(3), True),
+        (box(1), False),
+        (star(3, 2), False),
+        (box(1, 3), False),
+        # All weights alike: sums of points, not points.
+        ((box(2)[0], [1.0] * 25), False),
+    ],
+)
+def test_boxes_of_weights_that_differ_are_summed_up_by_columns(terms, by_columns):
+    unit = vector_unit("sapphirerapids")
+    kernel = DirectKernel("k", [Terms(*terms)], reassociate=True)
+    assert kernel.rows_of(unit)(2).by_columns == by_columns
+    if by_columns:
+        assert kernel.tile(unit, 8) == RegisterTile(8, 1)
+        # Term by term, for the bits of GPUs.
+        assert not replace(kernel, reassociate=False).rows_of(unit)(2).by_columns
+        assert not kernel.rows_of(vector_unit("avx512"))(2).by_columns
+
+
+def test_work_is_counted_for_cores_of_any_width():
+    """About three cycles of a core of 64 bytes of multiply-adds each, for nine points."""
+    kernel = DirectKernel("k", [Terms(*box(1))])
+    narrow, wide = (kernel.work(vector_unit(m)) for m in ("znver4", "sapphirerapids"))
+    assert 9 < narrow < 20 and 6 < wide < 12
 
 
 def test_planes_past_the_caches_are_read_row_by_row():

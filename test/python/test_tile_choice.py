@@ -6,10 +6,12 @@ import math
 import pytest
 
 from twofour.runtime import parse_boundary
+from twofour.runtime.processor import OVER_MESH, Caches
+from twofour.runtime.streamed_tiles import is_streamed
 from twofour.runtime.sweeps import Box
 from twofour.runtime.tile_choice import (
     BARRIER,
-    Caches,
+    SHORTEST_TURN,
     choose_residence,
     choose_tiles,
     past_caches,
@@ -18,6 +20,8 @@ from twofour.runtime.tile_choice import (
 from twofour.runtime.tiles import Geometry
 
 MACHINE = Caches(second=1 << 19, last=1 << 25)
+# One whose last-level cache is far from its cores.
+MESH = Caches(second=1 << 21, last=1 << 26, last_rate=OVER_MESH)
 
 
 def domain(shape, reach=1, boundary="periodic"):
@@ -56,9 +60,13 @@ def test_large_arrays_of_three_axes_stream_through_the_last_cache(shape, threads
     # Windows of 12 planes, for every step but the last.
     section = math.prod(n + 2 * (choice.steps - 1) for n in choice.extents[1:])
     assert (choice.steps - 1) * 12 * section * 8 <= MACHINE.last / 2 / threads
-    # Where that cache is small, tiles are as in other arrays.
+    # Where that cache is small, windows or scratch arrays are.
     small = choose(shape, terms=7, threads=threads, machine=Caches(1 << 19, 1 << 19))
-    assert 2 * math.prod(n + 2 * (small.steps - 1) for n in small.extents) * 8 <= 1 << 19
+    planes = 2 * (small.extents[0] + 2 * (small.steps - 1))
+    if is_streamed(domain(shape), small.extents[0], small.steps):
+        planes = (small.steps - 1) * 12
+    section = math.prod(n + 2 * (small.steps - 1) for n in small.extents[1:])
+    assert small.steps >= 2 and planes * section * 8 <= 1 << 19
 
 
 def test_arrays_that_stay_in_the_last_cache_take_one_step_at_a_time():
@@ -82,6 +90,36 @@ def test_arrays_that_stay_in_the_last_cache_hold_their_halo():
         for shape in ((1 << 24,), (4096, 4096), (256, 256, 256)):
             assert reside(shape, threads=threads) is None
     assert reside((64, 64, 64), threads=4).extents[0] <= 16
+
+
+def test_several_steps_are_taken_within_the_cache_of_a_core_where_the_last_one_is_far():
+    assert choose((512, 512), machine=MACHINE, boundary="fixed").steps == 1
+    for shape in ((512, 512), (4096, 4096)):
+        choice = choose(shape, machine=MESH, boundary="fixed")
+        assert choice.steps >= 4
+        scratch = 2 * math.prod(n + 2 * (choice.steps - 1) for n in choice.extents) * 8
+        # Not all of it: arrays come and go beside them.
+        assert scratch <= 0.7 * MESH.second
+
+
+def test_single_steps_turn_round_in_the_cache_of_a_core():
+    def extents(shape, machine):
+        return choose(shape, steps=1, machine=machine, boundary="fixed").extents
+
+    for shape in ((512, 512), (1 << 18,), (64, 64, 64)):
+        part = extents(shape, MESH)
+        assert part[1:] == shape[1:] and part[0] >= SHORTEST_TURN
+        # Several parts of it are there when a sweep turns.
+        assert 2 * math.prod(part) * 8 <= MESH.second / 4
+    # What fits there is swept as a whole.
+    assert extents((256, 256), MESH) == (256, 256)
+
+
+def test_single_steps_leave_planes_in_the_cache_of_a_core():
+    extents = choose((256, 256, 256), steps=1, terms=19, machine=MESH, boundary="fixed").extents
+    assert extents[1] < 256 and 4 * math.prod(extents[1:]) * 8 <= MESH.second
+    # Four planes fit it.
+    assert choose((256, 128, 128), steps=1, machine=MESH, boundary="fixed").extents[1] == 128
 
 
 def test_short_runs_do_not_begin_to_hold_a_halo():

@@ -125,6 +125,7 @@ def _emit(
         constants,
         nontemporal,
         ahead,
+        unit.core.claims,
     ).emit()
 
 
@@ -133,8 +134,8 @@ class ConvertStencilApplyToVectorPass(ModulePass):
     """Lower applies to vectorised kernels and calls of them; what has no vector form is left.
 
     `machine` and `tile` are those of `convert-stencil-to-vector`. With `past_caches` the results of
-    arrays larger than the caches are stored past them, in three axes not on znver4, unless they go
-    to fields that were read at the same points.
+    arrays larger than the caches are stored past them, in three axes not on znver4 and
+    sapphirerapids, unless they go to fields that were read at the same points.
     """
 
     name: ClassVar[str] = "convert-stencil-apply-to-vector"

@@ -56,7 +56,7 @@ class ConvertStencilOuterToVectorPass(ModulePass):
 
     Coefficients that are zero are left out. Only schedules of one sweep with lines along the row
     axis are taken (option parallel), one plane of tiles at a time. `machine` names the vector
-    registers to use: avx512, znver4, avx2, sse, neon, or those of the host.
+    registers to use: avx512, sapphirerapids, znver4, avx2, sse, neon, or those of the host.
     """
 
     name: ClassVar[str] = "convert-stencil-outer-to-vector"

@@ -75,14 +75,16 @@ def _convert(op, options: "ConvertStencilToVectorPass") -> None:
 class ConvertStencilToVectorPass(ModulePass):
     """Lower every weighted sum to a vectorised kernel and a call of it (the direct CPU route).
 
-    `machine` names the vector registers to use: avx512, znver4, avx2, sse, neon, or those of the
-    host. `tile` = rows, vectors is the block of outputs that is summed up in registers; a model of
-    the processor chooses it otherwise. With `reassociate` inputs of a row that have the same weight
-    are added before they are multiplied, and rows are summed up in pairs where that is faster
-    (znver4; a tile has an even number of rows then). `past_caches`: kernels that wait for
-    memory get another one beside them, NAME_past_caches, for arrays larger than the caches: rows
-    are summed up one by one, and stored past the caches, in three axes not on znver4. With
-    `instead`, kernels of such arrays are like that themselves.
+    `machine` names the vector registers to use: avx512, sapphirerapids, znver4, avx2, sse, neon, or
+    those of the host. `tile` = rows, vectors is the block of outputs that is summed up in
+    registers; a model of the processor chooses it otherwise. With `reassociate` inputs of a row
+    that have the same weight are added before they are multiplied, and rows are summed up in pairs
+    where that is faster (znver4; a tile has an even number of rows then), boxes of weights that
+    differ column by column (sapphirerapids). `past_caches`: kernels that wait for memory get
+    another one beside them, NAME_past_caches, for arrays larger than the caches: rows are summed up
+    one by one, and stored past the caches, in three axes not on znver4 and sapphirerapids. With
+    `instead`, kernels of such arrays are like that themselves. On sapphirerapids other kernels ask
+    for the lines of a block before they compute it.
     """
 
     name: ClassVar[str] = "convert-stencil-to-vector"

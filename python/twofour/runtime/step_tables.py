@@ -18,7 +18,7 @@ import numpy as np
 from twofour.runtime.copies import row_axes
 from twofour.runtime.loops import Launch
 from twofour.runtime.native import descriptor
-from twofour.runtime.tile_choice import caches
+from twofour.runtime.processor import caches
 
 # Part of a core's second cache for the rows of a block, which are a multiple of those that kernels
 # sum up at once.
@@ -107,9 +107,8 @@ class StepTables:
             for phase in phases:
                 first, view = len(commands), len(self._views)
                 commands += [self._command(action) for action in phase]
-                rows = block = max(rows for *_, rows in commands[first:])
-                if len(phase) > 1:
-                    block = min(rows, self._block(view))
+                rows = max(rows for *_, rows in commands[first:])
+                block = min(rows, self._block(view))
                 all_phases.append((first, len(commands), rows, block))
             first_phases.append(len(all_phases))
         self._tables = [np.array(table, np.int64) for table in (first_phases, all_phases, commands)]

@@ -7,14 +7,12 @@ arrays fit; what lies beyond the ends of rows is gathered as often. Scratch arra
 the second-level cache of a core, the windows of streamed tiles in the last one.
 """
 
-import glob
 import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
+from twofour.runtime.processor import Caches
 from twofour.runtime.streamed_tiles import SLAB, is_streamed, window
 from twofour.runtime.tiles import Geometry
 
@@ -26,13 +24,16 @@ MANY_STEPS = DEPTHS[-1] + 1
 LONG_ROW = 1024
 # Shorter rows would spend their time on starting.
 SHORTEST_ROW = 2048  # bytes
-# Of Linux; the C library's sysconf knows no caches on some virtual machines.
-CACHE_FOLDERS = "/sys/devices/system/cpu/cpu0/cache/index*"
 # Points and steps between two meetings of threads that are worth the wait of each.
 WAITING_POINTS = 1 << 15
 # Part of a cache that is there for one kind of data, and of the last-level cache for the scratch
 # arrays of all threads.
 SHARE, SCRATCH_SHARE, WINDOW_SHARE = 0.8, 0.125, 0.5
+# Scratch arrays of up to this part of the second-level cache stay there as a whole.
+STAYS = 0.6
+# Part of the second-level cache that tiles of one step take, so that sweeps can turn round, and the
+# least extent along the slowest axis: kernels take several rows at once, and fetch planes in order.
+TURNING_SHARE, SHORTEST_TURN = 0.125, 8
 # Part of the last-level cache from which on arrays of planes are large, on a machine with others.
 LARGE_SHARE = 0.4
 
@@ -40,8 +41,9 @@ LARGE_SHARE = 0.4
 # 3 and 4; the memory of one was slower, 3.5, of the other faster, 6): they weigh memory against
 # arithmetic, no more.
 MULTIPLY_ADDS = 64  # bytes of multiply-adds a cycle
-NEAR, SHARED_CACHE, MEMORY = 32, 30, 5  # bytes a cycle from L2, L3 and memory
+NEAR, MEMORY = 32, 5  # bytes a cycle from L2 and from memory
 SHOWN = 0.25  # of the work beside the longest: it overlaps, but not all of it
+SHOWN_OF_PLANES = 0.8  # in tiles that are small boxes of planes, of which rows are far apart
 COMMAND = 60  # cycles to start a sweep of a tile
 AGAIN = 50_000  # cycles to have a second array, where one sweep is not the whole run
 # Of a slab: its sweep, and copies of its halo. What moves on in windows is read and written again.
@@ -54,33 +56,6 @@ RIM, RIM_WORK = 25, 4
 # that stays, once; to begin and end; and the part of the arithmetic that takes as long as all of
 # it where rows are not aligned. In three axes that makes no difference.
 IMAGE, KEPT, RESIDENCE, ALIGNED = 6, 32, 50_000, 0.95
-
-
-@dataclass(frozen=True)
-class Caches:
-    """Bytes of a core's second-level cache and of the last-level cache."""
-
-    second: int
-    last: int
-
-
-USUAL_CACHES = Caches(1 << 19, 1 << 24)
-
-
-@cache
-def caches() -> Caches:
-    """The caches of this machine, or usual ones where the system does not tell."""
-    sizes = {2: USUAL_CACHES.second, 3: USUAL_CACHES.last}
-    for folder in glob.glob(CACHE_FOLDERS):
-        try:
-            level, size, kind = (
-                Path(folder, name).read_text().strip() for name in ("level", "size", "type")
-            )
-        except OSError:
-            continue
-        if kind != "Instruction" and size.endswith("K") and size[:-1].isdigit():
-            sizes[int(level)] = int(size[:-1]) << 10
-    return Caches(sizes[2], max(sizes.values()))
 
 
 @dataclass(frozen=True)
@@ -199,27 +174,71 @@ def _of_depth(
         compute = work * itemsize / MULTIPLY_ADDS
         if haloed and geometry.rank == 2:
             compute *= ALIGNED
-        footprint = 2 * points * itemsize
-        rate = NEAR if footprint <= SHARE * machine.second * threads else SHARED_CACHE
-        # Arrays that are twice too large leave nothing behind for the next sweep.
-        cached = min(1, max(0, 2 - footprint / (SHARE * machine.last)))
-        transfer = 3 * itemsize * (cached / rate + (1 - cached) / MEMORY) / depth
-        commands, moved, near_rate = tiles, 0.0, NEAR
+        transfer = itemsize * _transfers(geometry, itemsize, extents, depth, threads, machine)
+        commands, shown, near = tiles, SHOWN, 0.0
         if is_streamed(geometry, extents[0], depth):
             commands *= STREAMED_COMMANDS * -(-(extents[0] + grown[0]) // SLAB)
-            moved, near_rate = MOVED, SHARED_CACHE
-        elif _scratch(itemsize, extents, grown) > SHARE * machine.second:
-            near_rate = SHARED_CACHE
-        near = (3 + moved) * itemsize / near_rate if depth > 1 else 0.0
-        parts = (compute * redundancy, near * redundancy, transfer)
+            near = _windows(geometry, itemsize, extents, grown, depth, machine)
+        elif depth > 1:
+            near = 3 * _stays(_scratch(itemsize, extents, grown), machine)
+            shown = SHOWN if geometry.rank < 3 else SHOWN_OF_PLANES
+        parts = (compute * redundancy, itemsize * near * redundancy, transfer)
         overhead = COMMAND * commands / points
         if threads > 1:
             overhead += BARRIER * threads / depth / points
         overhead += ROW * redundancy * counts[-1] / interior[-1]
         overhead += _row_ends(geometry, work, haloed) / interior[-1] / depth
         longest = max(parts)
-        cycles = (longest + SHOWN * (sum(parts) - longest)) * balance + overhead
+        cycles = (longest + shown * (sum(parts) - longest)) * balance + overhead
         yield TileChoice(depth, extents, cycles)
+
+
+def _transfers(
+    geometry: Geometry,
+    itemsize: int,
+    extents: Sequence[int],
+    depth: int,
+    threads: int,
+    machine: Caches,
+) -> float:
+    """Cycles a point and step, and byte of a point, that source and target take to come and go."""
+    second = SHARE * machine.second
+    footprint = 2 * math.prod(geometry.interior.shape) * itemsize
+    if footprint <= second * threads:
+        return 3 / NEAR / depth
+    # Arrays that are twice too large leave nothing behind for the next sweep.
+    cached = min(1, max(0, 2 - footprint / (SHARE * machine.last)))
+    rate = cached / machine.last_rate + (1 - cached) / MEMORY
+    farther = 1 / machine.last_rate - 1 / NEAR
+    reads = _reads(geometry, itemsize, extents, depth, second)
+    if depth > 1:
+        return (2 + reads) * rate / depth
+    # Sweeps turn round: each finds what the one before it did last in the nearer cache.
+    tile = 2 * math.prod(extents) * itemsize
+    found = min(1, max(0, machine.second - tile) * threads / footprint)
+    return 3 * (rate - found * farther) + (reads - 1) * farther
+
+
+def _reads(
+    geometry: Geometry, itemsize: int, extents: Sequence[int], depth: int, second: float
+) -> float:
+    """How often a cell of the source comes to the second-level cache in a sweep.
+
+    Tiles read what lies around them as well. In single steps neighbours find it there, but for
+    planes that do not fit it.
+    """
+    reach = [below + above for below, above in zip(geometry.below, geometry.above, strict=True)]
+    interior = geometry.interior.shape
+    along, *across = (
+        1 + depth * r / e if e < n else 1 for r, e, n in zip(reach, extents, interior, strict=True)
+    )
+    if depth > 1:
+        return along * math.prod(across)
+    planes = itemsize * (reach[0] + 2)
+    if geometry.rank < 3 or planes * math.prod(interior[1:]) <= second:
+        return math.prod(across)
+    stay = planes * math.prod(extents[1:]) <= second
+    return (along if stay else 1 + reach[0]) * math.prod(across)
 
 
 def _row_ends(geometry: Geometry, work: float, haloed: bool) -> float:
@@ -237,6 +256,31 @@ def _scratch(itemsize: int, extents: Sequence[int], grown: Sequence[int]) -> int
     return 2 * itemsize * math.prod(e + g for e, g in zip(extents, grown, strict=True))
 
 
+def _stays(scratch: int, machine: Caches) -> float:
+    """Cycles a byte of scratch arrays, a part of which is only in the last-level cache."""
+    gone = min(1, max(0, scratch / machine.second - STAYS) / (1 - STAYS))
+    return gone / machine.last_rate + (1 - gone) / NEAR
+
+
+def _windows(
+    geometry: Geometry,
+    itemsize: int,
+    extents: Sequence[int],
+    grown: Sequence[int],
+    depth: int,
+    machine: Caches,
+) -> float:
+    """Cycles a point and step of streamed tiles, and byte of a point, that windows take.
+
+    A slab reads the planes that the slabs before it read as well.
+    """
+    plane = itemsize * math.prod(e + g for e, g in zip(extents[1:], grown[1:], strict=True))
+    more = geometry.below[0] + geometry.above[0]
+    in_turn = (depth - 1) * window(geometry) * plane
+    again = more / SLAB * _stays((more + 2) * plane, machine)
+    return (3 + MOVED) * _stays(in_turn, machine) + again
+
+
 def _extents(
     geometry: Geometry,
     itemsize: int,
@@ -252,17 +296,27 @@ def _extents(
         list(_halved(n, shortest if axis == len(interior) - 1 else 4))
         for axis, n in enumerate(interior)
     ][1:]
-    # Enough parts for the threads to share out.
-    fair = -(-interior[0] // (4 * threads)) if threads > 1 else interior[0]
-    budgets = {SHARE * machine.second, SCRATCH_SHARE * machine.last / threads}
+    if depth == 1:
+        # Enough parts for the threads to share out, and for sweeps to turn round.
+        fair = -(-interior[0] // (4 * threads)) if threads > 1 else interior[0]
+        for rest in itertools.product(*choices):
+            yield (fair, *rest)
+        section = itemsize * math.prod(interior[1:])
+        short = max(SHORTEST_TURN, int(TURNING_SHARE * machine.second / 2 / section))
+        if short < fair:
+            yield (short, *interior[1:])
+        return
+    budgets = {
+        STAYS * machine.second,
+        SHARE * machine.second,
+        SCRATCH_SHARE * machine.last / threads,
+    }
     for rest, budget in itertools.product(itertools.product(*choices), sorted(budgets)):
-        longest = fair
-        if depth > 1:
-            section = math.prod(e + g for e, g in zip(rest, grown[1:], strict=True))
-            longest = int(budget / itemsize / 2 / section) - grown[0]
+        section = math.prod(e + g for e, g in zip(rest, grown[1:], strict=True))
+        longest = int(budget / itemsize / 2 / section) - grown[0]
         if longest >= 1:
             yield (min(longest, interior[0]), *rest)
-            if threads > 1 and depth > 1:
+            if threads > 1:
                 even = -(-interior[0] // (-(-interior[0] // longest // threads) * threads or 1))
                 yield (max(1, min(even, longest)), *rest)
     for rest in itertools.product(*choices):

@@ -15,6 +15,7 @@ from twofour.runtime.itinerary import Itinerary, Pair, Stage
 from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.native import NativeKernel
 from twofour.runtime.page_offset import empty_beside
+from twofour.runtime.processor import caches
 from twofour.runtime.resident import Residence
 from twofour.runtime.slices import run_in_slices, waking_threads
 from twofour.runtime.stepping import check_steps, updated_box
@@ -23,7 +24,6 @@ from twofour.runtime.threads import resolve_threads
 from twofour.runtime.tile_choice import (
     MANY_STEPS,
     ResidentChoice,
-    caches,
     choose_residence,
     choose_tiles,
     past_caches,

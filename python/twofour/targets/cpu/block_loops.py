@@ -13,7 +13,7 @@ from twofour.mlir import arith, ir, memref, scf, vector
 from twofour.runtime.page_offset import CACHE_LINE
 from twofour.targets.cpu.kernel_abi import EntryConstants, shifted, strided_loop
 from twofour.targets.cpu.lanes import Width
-from twofour.targets.cpu.read_ahead import ReadAhead
+from twofour.targets.cpu.read_ahead import ReadAhead, claim_lines
 from twofour.targets.cpu.register_tile import RegisterTile
 from twofour.targets.cpu.row_sums import Rows, RowsOf
 
@@ -30,7 +30,8 @@ class BlockLoops:
     where rows are summed up in pairs, the parity of the first one), `bases` the place of its first
     output. Outputs have one shape and element type, and a vector holds `lanes` of them. With
     `nontemporal` whole cache lines are stored past the caches, of every row from another column on,
-    since rows are aligned differently; of several outputs only if they are aligned alike.
+    since rows are aligned differently; of several outputs only if they are aligned alike. With
+    `claims` the lines of a block are asked for before it is computed.
     """
 
     block: Callable[[Rows, list[ir.Value], Width], None]
@@ -43,6 +44,7 @@ class BlockLoops:
     constants: EntryConstants
     nontemporal: bool = False
     ahead: ReadAhead | None = None
+    claims: bool = False
 
     def emit(self) -> None:
         if not self.nontemporal or len(self.outputs) == 1:
@@ -218,8 +220,11 @@ class BlockLoops:
 
     def _emit_ahead(self, rows: Rows, bases: list[ir.Value], width: Width) -> None:
         """A block, and the prefetches for later ones."""
-        if self.ahead is not None and width.lanes > 1:
-            self.ahead.emit(rows.outputs, bases, width.vectors * width.lanes)
+        points = width.vectors * width.lanes
+        if width.lanes > 1 and self.ahead is not None:
+            self.ahead.emit(rows.outputs, bases, points)
+        elif width.lanes > 1 and self.claims and not self.nontemporal:
+            claim_lines(self.outputs, rows.outputs, bases, points, self.constants)
         self.block(rows, bases, width)
 
     def _aligned_from(self, bases: list[ir.Value], begin: ir.Value, end: ir.Value) -> ir.Value:

@@ -31,7 +31,7 @@ from twofour.targets.cpu.register_tile import (
 )
 from twofour.targets.cpu.row_block import KernelViews, RowBlock
 from twofour.targets.cpu.row_pairs import pair_terms, sum_row_pairs
-from twofour.targets.cpu.row_sums import Offset, RowsOf, sum_rows, terms_of
+from twofour.targets.cpu.row_sums import Offset, RowsOf, is_box_that_differs, sum_rows, terms_of
 from twofour.targets.cpu.vector_unit import VectorUnit
 
 # Sums of more terms take longer than memory does: of rows that are stored past the caches, and of
@@ -80,7 +80,11 @@ class DirectKernel:
         """How rows along the last axis but one are summed up on a vector unit."""
         terms = [terms_of(t.offsets, t.weights, self.reassociate) for t in self.inputs]
         one_by_one = partial(sum_rows, terms, self.rank)
-        if not (self.reassociate and self.rank == 2 and unit.adds_beside):
+        if not self.reassociate or self.rank != 2:
+            return one_by_one
+        if unit.core.by_columns and all(map(is_box_that_differs, terms)):
+            return partial(one_by_one, by_columns=True)
+        if not unit.adds_beside:
             return one_by_one
         paired = [pair_terms(of_input) for of_input in terms]
         if not any(of_input.pairs for of_input in paired):
@@ -142,7 +146,8 @@ def build_direct_kernel(
         elif rows_of(1).shared:
             chosen = replace(chosen, rows=chosen.rows + chosen.rows % 2)
         code = ElementCode(element, size)
-        _emit_loops(kernel, function.entry_block, code, rows_of, chosen, nontemporal, past_caches)
+        ahead = past_caches and not nontemporal
+        _emit_loops(kernel, function.entry_block, code, rows_of, chosen, nontemporal, ahead, unit)
         func.ReturnOp([])
     return function
 
@@ -154,7 +159,8 @@ def _emit_loops(
     rows_of: RowsOf,
     tile: RegisterTile,
     nontemporal: bool,
-    past_caches: bool,
+    reads_ahead: bool,
+    unit: VectorUnit,
 ) -> None:
     constants = EntryConstants(entry)
     *inputs, output, begin, end = entry.arguments
@@ -162,7 +168,7 @@ def _emit_loops(
     reaches = [terms.reach_lo for terms in kernel.inputs]
     views = KernelViews(list(zip(inputs, reaches, strict=True)), addend, output)
     ahead = None
-    if past_caches and not nontemporal:
+    if reads_ahead:
         last = [terms.last_row for terms in kernel.inputs]
         reads = list(zip(inputs, last, strict=True))
         if addend is not None:
@@ -179,4 +185,5 @@ def _emit_loops(
         constants,
         nontemporal,
         ahead,
+        unit.core.claims,
     ).emit()

@@ -10,19 +10,22 @@ have to keep apart.
 from collections import defaultdict
 from dataclasses import dataclass
 
+from twofour.runtime.tile_choice import MULTIPLY_ADDS as NOMINAL_BYTES
+from twofour.targets.cpu.core import Core
 from twofour.targets.cpu.row_sums import Rows, RowsOf
 from twofour.targets.cpu.vector_unit import VectorUnit
 
 # Powers of two: what is left of a row or of the rows takes longer.
 ROWS, VECTORS = (1, 2, 4, 8), (1, 2, 4)
-# Eight rows are for long sums, of so many points, one vector wide: rows of 4096 bytes and a few
-# share sets of the first cache, and short sums wait for those that were pushed out.
-MANY_ROWS, MANY_POINTS = 8, 12
+# Eight rows are one vector wide.
+MANY_ROWS = 8
+# Sums of fewer points are short.
+MANY_POINTS = 12
 # Vectors that several rows of a short sum may read at once in three axes: seven points of two rows
 # read 12, of four rows 22.
 FEW_VECTORS = 20
 # Tiles are unrolled; beyond this many multiply-adds in one they only cost compile time.
-MAX_MULTIPLY_ADDS = 700
+MAX_MULTIPLY_ADDS = 512
 
 # What a core starts in a cycle: multiply-adds, loads and stores.
 MULTIPLY_ADDS, LOADS, STORES = 2, 2, 1
@@ -30,73 +33,6 @@ MULTIPLY_ADDS, LOADS, STORES = 2, 2, 1
 SPARE = 2
 # Rows are summed up in pairs where that takes no more than this part of the time: it rounds more.
 WORTH_PAIRS = 0.95
-
-
-@dataclass(frozen=True)
-class Core:
-    """What measuring showed of a core.
-
-    `in_common`: rows of input that two rows of output read, as a part of what they would read one
-    by one; with less in common, several rows at once are slower. `instructions`: of all kinds that
-    start in a cycle, and `arithmetic`: multiply-adds and additions. `unaligned`,
-    `unaligned_halves`: loads that are not aligned take so much longer, since they lie in two lines
-    of the cache; the latter where a core loads a register by halves. `unaligned_alone`: the former
-    for single vectors along the only axis, all of whose loads lie in one line or all in two; beside
-    those of a neighbour the short ones wait for the long ones. `chains` of multiply-adds keep
-    a core busy, and `lack` is how much of the lack of them shows; tiles overlap as far as their
-    instructions are within the `window`. `loop`: instructions that a tile takes besides. `streams`:
-    rows that a tile may read and write before each further one costs `stream_cost`. `overlap`: how
-    much of the work beside the longest shows. `stores`: how much longer than others they take.
-    `reserved`: registers beside sums, inputs and weights, without which weights do not stay.
-    `eight_rows`: long sums may be formed for so many rows. `narrow`: in three axes and more, where
-    rows are short and planes far apart, tiles are one vector wide, and for short sums half a
-    register, and few rows high. `scale`: cycles that were measured for one of this model, None
-    where it was only fitted to compare tiles.
-    """
-
-    in_common: float = 0.7
-    instructions: float = 5
-    arithmetic: float = 3
-    unaligned: float = 1.2
-    unaligned_halves: float = 1.2
-    unaligned_alone: float = 1.2
-    chains: float = 8
-    lack: float = 0.4
-    window: int = 128
-    loop: float = 4
-    streams: float = 6
-    stream_cost: float = 0.02
-    overlap: float = 0.1
-    stores: float = 1
-    reserved: int = 0
-    eight_rows: bool = False
-    narrow: bool = False
-    scale: float | None = None
-
-
-# Fitted to an AMD EPYC of family 25, model 1 (Zen 3), assumed for others but Zen 4.
-CORE = Core()
-# Fitted to an AMD EPYC of family 25, model 17 (Zen 4).
-ZEN_4 = Core(
-    in_common=1,
-    instructions=4.04,
-    arithmetic=3,
-    unaligned=1.68,
-    unaligned_halves=1.84,
-    unaligned_alone=1.4,
-    chains=13.9,
-    lack=0.28,
-    window=241,
-    loop=3.6,
-    streams=19.4,
-    stream_cost=0.002,
-    overlap=0.28,
-    stores=1.5,
-    reserved=7,
-    eight_rows=True,
-    narrow=True,
-    scale=0.65,
-)
 
 
 @dataclass(frozen=True)
@@ -113,7 +49,7 @@ class RegisterTile:
 
 # Sums of so many multiply-adds, boxes of three axes with weights that differ, are faster in this
 # tile where arrays do not fit the caches: wider ones read too much at once.
-DENSE, DENSE_TILE = 20, RegisterTile(4, 1)
+DENSE, DENSE_TILE, IN_COMMON = 20, RegisterTile(4, 1), 0.7
 # Beside those, sums of so many take no longer than their lines take to come.
 MOST_ALONE = 32
 
@@ -134,8 +70,10 @@ def choose_tile(
 
 def _of_planes(rows_of: RowsOf, unit: VectorUnit) -> RegisterTile:
     """The tile for rows of planes that do not stay in the caches."""
+    if not unit.core.small:
+        return RegisterTile(1, 1)
     one, two = (_Work.of(rows_of(rows)) for rows in (1, 2))
-    if one.multiply_adds >= DENSE and two.streams <= CORE.in_common * 2 * one.streams:
+    if one.multiply_adds >= DENSE and two.streams <= IN_COMMON * 2 * one.streams:
         return DENSE_TILE
     if one.multiply_adds <= MOST_ALONE:
         # It leaves no rest of a row, which would be another pass over the plane.
@@ -152,18 +90,16 @@ def choose_rows(one_by_one: RowsOf, in_pairs: RowsOf, unit: VectorUnit) -> RowsO
 def multiply_adds(rows_of: RowsOf, rank: int, unit: VectorUnit) -> float:
     """Multiply-adds that take as long as an output does in its fastest tile, from the caches.
 
-    Where the model has no scale, as long as the arithmetic alone.
+    They are those of a core that does NOMINAL_BYTES of them a cycle. Where the model has no scale,
+    they take as long as the arithmetic alone.
     """
-    core = _core(unit)
+    core = unit.core
     # Narrow tiles of planes take as long as wide ones; the model is right about these.
     cycles, tile = _fastest(rows_of, min(rank, 2), unit)
     if core.scale is not None:
-        return cycles * core.scale * MULTIPLY_ADDS
+        # Of a register, or of half of one.
+        return cycles * core.scale * NOMINAL_BYTES / (unit.bytes // (1 + unit.halved))
     return _Work.of(rows_of(tile.rows)).arithmetic(core) / tile.rows
-
-
-def _core(unit: VectorUnit) -> Core:
-    return ZEN_4 if unit.halved else CORE
 
 
 def _fastest(
@@ -177,16 +113,16 @@ def _fastest(
 
     Without `lanes` vectors are believed to read nothing in common.
     """
-    core, works = _core(unit), _works(rows_of, rank, unit, past_caches)
+    core, works = unit.core, _works(rows_of, rank, unit, past_caches)
     narrow = core.narrow and rank > 2
     sizes = (None, unit.bytes // 2) if unit.halved else (None,)
-    if narrow and works[1].is_short:
+    if narrow and core.small and works[1].is_short:
         sizes = sizes[1:]
     tiles = [
         RegisterTile(rows, vectors, size)
         for rows, work in works.items()
         for size in sizes
-        for vectors in ((1,) if narrow or rows == MANY_ROWS else VECTORS)
+        for vectors in ((1,) if narrow or rows == MANY_ROWS or work.is_by_columns else VECTORS)
         if work.fits(vectors, unit)
     ]
 
@@ -205,13 +141,13 @@ def _fastest(
 
 def _works(rows_of: RowsOf, rank: int, unit: VectorUnit, past_caches: bool) -> dict[int, "_Work"]:
     """The numbers of rows that a tile may have, and what they take."""
-    core, one = _core(unit), _Work.of(rows_of(1))
+    core, one = unit.core, _Work.of(rows_of(1))
     if rank == 1 or past_caches:
         return {1: one}
-    if core.narrow and rank > 2 and one.is_short:
+    if core.small and rank > 2 and one.is_short:
         return _short_works(rows_of, one)
-    long = core.eight_rows and not one.is_short
-    works = {rows: _Work.of(rows_of(rows)) for rows in ROWS if rows < MANY_ROWS or long}
+    eight = core.eight_rows is not None and one.vectors >= core.eight_rows
+    works = {rows: _Work.of(rows_of(rows)) for rows in ROWS if rows < MANY_ROWS or eight}
     if one.sums > 1:
         return {rows: work for rows, work in works.items() if rows % 2 == 0}
     near = works[2].streams <= core.in_common * 2 * one.streams
@@ -249,6 +185,7 @@ class _Work:
     streams: int
     operands: int
     places: tuple[frozenset[int], ...]
+    by_columns: bool
 
     @classmethod
     def of(cls, rows: Rows) -> "_Work":
@@ -257,8 +194,7 @@ class _Work:
         points = {(number, point) for number, sum_of in added for point, _ in sum_of}
         in_use = defaultdict(set)
         for number, step in steps:
-            # Rows in pairs take column after column, others all columns of a row of inputs.
-            in_use[(number, step.first[-1]) if rows.shared else None].update(
+            in_use[(number, step.first[-1]) if rows.by_columns else None].update(
                 weight for _, weight in step.weights
             )
         return cls(
@@ -276,7 +212,13 @@ class _Work:
                 frozenset(at for of_input, (*row, at) in points if of_input == number and not row)
                 for number in range(len(rows.inputs))
             ),
+            rows.by_columns,
         )
+
+    @property
+    def is_by_columns(self) -> bool:
+        """Whether single rows are summed up column by column: weights are read again in each."""
+        return self.by_columns and self.sums == self.rows
 
     @property
     def is_short(self) -> bool:

@@ -5,11 +5,12 @@ from twofour.compiler import CompiledCpu
 from twofour.cost.explore import DOMAINS
 from twofour.runtime.boundary import parse_boundary
 from twofour.runtime.dtypes import element_type
+from twofour.runtime.processor import caches
 from twofour.runtime.stepping import updated_box
 from twofour.runtime.streamed_tiles import is_streamed
 from twofour.runtime.sweeps import LinearKernel
 from twofour.runtime.threads import resolve_threads
-from twofour.runtime.tile_choice import MANY_STEPS, caches, choose_tiles
+from twofour.runtime.tile_choice import MANY_STEPS, choose_tiles
 from twofour.runtime.tiles import Geometry
 from twofour.targets.cpu.direct_kernel import DirectKernel
 from twofour.targets.cpu.vector_unit import vector_unit

@@ -79,7 +79,8 @@ def sum_row_pairs(inputs: Sequence[PairedTerms], count: int, first: int = 0) -> 
     outputs = [(row, 0) for row in range(count)]
     pairs = sorted({(row + first) // 2 for row in range(count)})
     shared = [[row for row in range(count) if (row + first) // 2 == pair] for pair in pairs]
-    return Rows(outputs, [_steps(terms, count, first) for terms in inputs], shared)
+    steps = [_steps(terms, count, first) for terms in inputs]
+    return Rows(outputs, steps, shared, by_columns=True)
 
 
 def _steps(terms: PairedTerms, count: int, first: int) -> list[Step]:

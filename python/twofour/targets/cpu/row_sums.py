@@ -7,6 +7,7 @@ up together then share the sum, as they share a vector: of the 49 multiply-adds 
 of 7 x 7 points 28 are left. Sums that no two rows would share stay products: they took longer.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from dataclasses import dataclass
 # Sums are worth their additions where, in so many rows together, no more than this part of the
 # operations is left, and for so many points: sweeps of fewer wait for memory.
 MANY_ROWS, WORTHWHILE, MANY_POINTS = 4, 0.9, 6
+
+# Boxes of so many points have more weights than stay in registers beside the sums of some rows.
+MANY_IN_BOX = 16
 
 Offset = tuple[int, ...]
 # An input point, and whether it is added (1) or subtracted (-1).
@@ -60,12 +64,14 @@ class Step:
 class Rows:
     """Rows that are summed up together: where they lie, and the steps for every input, in order.
 
-    `shared` are sums beside those of the rows: in the end each is added to some of them.
+    `shared` are sums beside those of the rows: in the end each is added to some of them. With
+    `by_columns` terms are added column after column, otherwise all columns of a row of inputs.
     """
 
     outputs: Sequence[Offset]
     inputs: Sequence[Sequence[Step]]
     shared: Sequence[Sequence[int]] = ()
+    by_columns: bool = False
 
 
 # What is added to so many rows; with rows in pairs, from a first one that is even (0) or odd (1).
@@ -110,20 +116,32 @@ def _in_common(points: Sequence[tuple[Offset, float]]) -> tuple[Term, ...]:
     return tuple(sorted(found, key=lambda term: term.points[0]))
 
 
-def sum_rows(inputs: Sequence[Sequence[Term]], rank: int, count: int) -> Rows:
+def is_box_that_differs(terms: Sequence[Term]) -> bool:
+    """Whether terms are many single points that fill a box of two axes."""
+    points = {at for term in terms for at, _ in term.points}
+    box = math.prod(max(column) - min(column) + 1 for column in zip(*points, strict=True))
+    return MANY_IN_BOX <= box == len(points) == len(terms)
+
+
+def sum_rows(
+    inputs: Sequence[Sequence[Term]], rank: int, count: int, by_columns: bool = False
+) -> Rows:
     """So many rows of outputs along the last axis but one, or one of one axis, for each input.
 
-    Every output gets its terms in their order, whatever the count.
+    Every output gets its terms in their order, or with `by_columns` column after column, whatever
+    the count.
     """
     count = count if rank > 1 else 1
     outputs = [(0,) * (rank - 2) + (row, 0)[-rank:] for row in range(count)]
-    return Rows(outputs, [_steps(terms, count) for terms in inputs])
+    steps = [_steps(terms, count, by_columns) for terms in inputs]
+    return Rows(outputs, steps, by_columns=by_columns)
 
 
-def _steps(terms: Sequence[Term], count: int) -> list[Step]:
+def _steps(terms: Sequence[Term], count: int, by_columns: bool = False) -> list[Step]:
     found: dict[tuple[Signed, ...], list[tuple[int, float]]] = {}
     for row in range(count):
         for term in terms:
             found.setdefault(term.shifted(row), []).append((row, term.weight))
     # Terms have different first points, so that shifted ones keep their order.
-    return [Step(points, weights) for points, weights in sorted(found.items())]
+    steps = [Step(points, weights) for points, weights in sorted(found.items())]
+    return sorted(steps, key=lambda step: step.first[-1]) if by_columns else steps

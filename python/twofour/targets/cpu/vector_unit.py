@@ -3,9 +3,10 @@
 
 import platform
 from dataclasses import dataclass
-from functools import cache
-from itertools import takewhile
 from typing import Literal
+
+from twofour.runtime.processor import cpuinfo, has_flags, is_intel
+from twofour.targets.cpu.core import GOLDEN_COVE, ZEN_3, ZEN_4, Core
 
 
 @dataclass(frozen=True)
@@ -14,7 +15,8 @@ class VectorUnit:
 
     With `halved` the core works on half a register at a time, and half as long ones may be faster.
     With `adds_beside` it starts as many additions as multiply-adds, both at once. Arrays of up to
-    `nontemporal_axes` axes that do not fit the caches are better stored past them.
+    `nontemporal_axes` axes that do not fit the caches are better stored past them. `core` is what
+    it belongs to.
     """
 
     bytes: int
@@ -22,13 +24,15 @@ class VectorUnit:
     halved: bool = False
     adds_beside: bool = False
     nontemporal_axes: int = 3
+    core: Core = ZEN_3
 
 
-Machine = Literal["avx512", "znver4", "avx2", "sse", "neon", "host"]
+Machine = Literal["avx512", "sapphirerapids", "znver4", "avx2", "sse", "neon", "host"]
 
 _UNITS = {
     "avx512": VectorUnit(64, 32),
-    "znver4": VectorUnit(64, 32, halved=True, adds_beside=True, nontemporal_axes=2),
+    "sapphirerapids": VectorUnit(64, 32, nontemporal_axes=2, core=GOLDEN_COVE),
+    "znver4": VectorUnit(64, 32, halved=True, adds_beside=True, nontemporal_axes=2, core=ZEN_4),
     "avx2": VectorUnit(32, 16),
     "sse": VectorUnit(16, 16),
     "neon": VectorUnit(16, 32),
@@ -40,23 +44,15 @@ def vector_unit(machine: Machine) -> VectorUnit:
     return _UNITS[_host() if machine == "host" else machine]
 
 
-CPUINFO = "/proc/cpuinfo"
 ZEN_3_AND_4 = "25"  # of AMD's families; the former has no AVX-512
 
 
-@cache
 def _host() -> str:
     """What this processor has; short vectors where the system does not tell."""
     if platform.machine().lower() in ("aarch64", "arm64"):
         return "neon"
-    try:
-        with open(CPUINFO, encoding="ascii", errors="replace") as lines:
-            pairs = (line.partition(":")[::2] for line in lines)
-            # Of the first processor; an empty line ends it.
-            first = dict(takewhile(any, ((key.strip(), value.strip()) for key, value in pairs)))
-    except OSError:
-        first = {}
-    flags = first.get("flags", "").split()
-    if "avx512f" in flags:
-        return "znver4" if first.get("cpu family") == ZEN_3_AND_4 else "avx512"
-    return "avx2" if "avx2" in flags and "fma" in flags else "sse"
+    if has_flags("avx512f"):
+        if cpuinfo().get("cpu family") == ZEN_3_AND_4:
+            return "znver4"
+        return "sapphirerapids" if is_intel() else "avx512"
+    return "avx2" if has_flags("avx2", "fma") else "sse"
