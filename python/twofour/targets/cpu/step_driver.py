@@ -4,10 +4,11 @@
 `drive_stretches` takes a list of what twofour.runtime.step_tables encodes, and runs one after the
 other. Each thread calls it once, so that nothing comes between a thread and the others which wait
 for it. It does its part of the rows of every command: a sweep, or a copy of cells. Commands of a
-phase take turns, some rows each, such that what several of them read is in the caches. After each
-phase threads meet. Each of them writes the index of a loop: those that come first have met all
-others after the round before. Like tile_driver it is written in LLVM's dialect, since it works on
-addresses.
+phase take turns, some rows each, such that what several of them read is in the caches. Phases of
+several turns go up and down the rows alternately: what one did last is still in the caches when the
+next one begins there. After each phase threads meet. Each of them writes the index of a loop: those
+that come first have met all others after the round before. Like tile_driver it is written in LLVM's
+dialect, since it works on addresses.
 """
 
 from functools import cache
@@ -125,7 +126,8 @@ func.func private @{ROUNDS}(%program: !llvm.ptr, %all_views: !llvm.ptr, %first: 
   %stride = llvm.load %p8 : !llvm.ptr -> i64
   %counts = llvm.icmp "sge" %index_view, %zero : i64
   %next_thread = llvm.add %thread, %one : i64
-  scf.for %counted = %zero to %count step %one : i64 {{
+  %last_direction = scf.for %counted = %zero to %count step %one
+      iter_args(%direction = %zero) -> (i64) : i64 {{
     %number = llvm.add %first, %counted : i64
     %is_first = llvm.icmp "slt" %number, %start : i64
     %behind_start = llvm.sub %number, %start : i64
@@ -144,7 +146,8 @@ func.func private @{ROUNDS}(%program: !llvm.ptr, %all_views: !llvm.ptr, %first: 
     %first_phase = llvm.load %phases_at : !llvm.ptr -> i64
     %phases_end = llvm.getelementptr %phases_at[1] {word}
     %last_phase = llvm.load %phases_end : !llvm.ptr -> i64
-    scf.for %phase = %first_phase to %last_phase step %one : i64 {{
+    %next_direction = scf.for %phase = %first_phase to %last_phase step %one
+        iter_args(%down = %direction) -> (i64) : i64 {{
     %mine = llvm.load %turn atomic acquire {{alignment = 8 : i64}} : !llvm.ptr -> i64
     %phase_at = llvm.mul %phase, %four : i64
     %first_command_at = llvm.getelementptr %all_phases[%phase_at] {at}
@@ -157,7 +160,13 @@ func.func private @{ROUNDS}(%program: !llvm.ptr, %all_views: !llvm.ptr, %first: 
     %block = llvm.load %block_at : !llvm.ptr -> i64
     %shared_out = llvm.udiv %most_rows, %threads : i64
     %most_part = llvm.add %shared_out, %one : i64
-    scf.for %done = %zero to %most_part step %block : i64 {{
+    %last_row = llvm.sub %most_part, %one : i64
+    %last_block = llvm.sdiv %last_row, %block : i64
+    %last_done = llvm.mul %last_block, %block : i64
+    %is_down = llvm.icmp "ne" %down, %zero : i64
+    scf.for %turned = %zero to %most_part step %block : i64 {{
+    %from_last = llvm.sub %last_done, %turned : i64
+    %done = llvm.select %is_down, %from_last, %turned : i1, i64
     scf.for %c = %first_command to %last_command step %one : i64 {{
       %c_at = llvm.mul %c, %four : i64
       %command = llvm.getelementptr %commands[%c_at] {at}
@@ -187,7 +196,12 @@ func.func private @{ROUNDS}(%program: !llvm.ptr, %all_views: !llvm.ptr, %first: 
       }}
     }}
     }}
-{meet()}    }}
+{meet()}    %turns = llvm.icmp "sgt" %last_block, %zero : i64
+    %other = llvm.sub %one, %down : i64
+    %after = llvm.select %turns, %other, %down : i1, i64
+    scf.yield %after : i64
+    }}
+    scf.yield %next_direction : i64
   }}
   return
 }}

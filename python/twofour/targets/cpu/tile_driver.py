@@ -3,9 +3,10 @@
 
 `drive` takes what twofour.runtime.tile_program encodes. Each thread calls it once. In every sweep
 a thread takes the tiles of its own part one after the other, the same ones each time, since they
-are in its caches; then it helps the others, until no tile is left. They meet at a barrier, and the
-source and target arrays change places. A tile is a run of commands, each a call of a sweep kernel
-or of `copy_cells` on one input and one output view.
+are in its caches, up and down alternately: what a sweep wrote last is still in the nearer ones when
+the next begins there. Then it helps the others, until no tile is left. They meet at a barrier, and
+the source and target arrays change places. A tile is a run of commands, each a call of a sweep
+kernel or of `copy_cells` on one input and one output view.
 
 Both are written in LLVM's dialect: they work on addresses, and views of `copy_cells` may go
 backwards, which memrefs may not.
@@ -104,6 +105,8 @@ _DRIVE = f"""
   %local_bytes = llvm.mul %eight, %eight : i64
   %ends:2 = scf.for %sweep = %zero to %sweeps step %one
       iter_args(%s = %source, %d = %target) -> (i64, i64) : i64 {{
+    %parity = llvm.and %sweep, %one : i64
+    %is_odd = llvm.icmp "ne" %parity, %zero : i64
     %mine = llvm.load %turn atomic acquire {{alignment = 8 : i64}} : !llvm.ptr -> i64
     scf.for %other = %zero to %threads step %one : i64 {{
       %whose = llvm.add %me, %other : i64
@@ -115,6 +118,8 @@ _DRIVE = f"""
       %part_begin = llvm.udiv %before_part, %threads : i64
       %after_part = llvm.mul %part_next, %number : i64
       %part_end = llvm.udiv %after_part, %threads : i64
+      %part_ends = llvm.add %part_begin, %part_end : i64
+      %part_last = llvm.sub %part_ends, %one : i64
       %taken = llvm.atomicrmw add %counter, %one monotonic : !llvm.ptr, i64
       %first = llvm.add %part_begin, %taken : i64
       %last = scf.while (%t = %first) : (i64) -> i64 {{
@@ -122,7 +127,9 @@ _DRIVE = f"""
         scf.condition(%more) %t : i64
       }} do {{
       ^bb0(%t: i64):
-        %tile_at = llvm.mul %t, %four : i64
+        %mirrored = llvm.sub %part_last, %t : i64
+        %this = llvm.select %is_odd, %mirrored, %t : i1, i64
+        %tile_at = llvm.mul %this, %four : i64
         %tile = llvm.getelementptr %tiles[%tile_at] : (!llvm.ptr, i64) -> !llvm.ptr, i64
         %begin = llvm.load %tile : !llvm.ptr -> i64
         %t1 = llvm.getelementptr %tile[1] : (!llvm.ptr) -> !llvm.ptr, i64

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sweeps go up and down the rows in turn, so that each begins with what is in the nearer caches."""
+
+import ctypes
+
+import numpy as np
+import pytest
+
+from twofour.runtime import (
+    Launch,
+    LinearKernel,
+    NativeKernel,
+    element_type,
+    parse_boundary,
+    step_tables,
+)
+from twofour.runtime.loops import View
+from twofour.runtime.processor import Caches
+from twofour.runtime.step_tables import Buffer, StepTables
+from twofour.runtime.sweeps import Box
+from twofour.runtime.tile_program import TileProgram
+from twofour.runtime.tile_runs import Leg, run_legs
+from twofour.runtime.tiles import Geometry, Layout
+from twofour.targets.cpu.step_driver import step_driver
+from twofour.targets.cpu.tile_driver import tile_driver
+
+ROWS, COLUMNS = 40, 8
+
+
+class Recorder:
+    """A kernel of one input and one output that notes which rows it is to compute."""
+
+    def __init__(self):
+        self.calls: list[tuple[int, int]] = []
+        kind = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2)
+        self._function = kind(self._note)
+        address = ctypes.cast(self._function, ctypes.c_void_p).value
+        self.native = NativeKernel("note", address, 2, 1, 1, self._function)
+
+    def _note(self, source, target, begin, end):
+        first = ctypes.cast(target, ctypes.POINTER(ctypes.c_int64))[1]
+        self.calls.append((first + 8 * COLUMNS * begin, end - begin))
+
+    def rows_in(self, *arrays):
+        """The first row of each call, in whichever of the arrays it is."""
+        begins = [array.ctypes.data for array in arrays]
+        return [
+            next((at - b) // (8 * COLUMNS) for b in begins if 0 <= at - b < 8 * COLUMNS * ROWS)
+            for at, _ in self.calls
+        ]
+
+
+def test_tiles_of_single_steps():
+    recorder = Recorder()
+    entries = parse_boundary("fixed", 2)
+    geometry = Geometry(Box((0, 0), (ROWS, COLUMNS)), (0, 0), (0, 0), entries)
+    layout = Layout.of_domain((ROWS, COLUMNS))
+    program = TileProgram(
+        LinearKernel(recorder.native, (0, 0), (0, 0)),
+        tile_driver(2, 8),
+        geometry,
+        (layout, layout),
+        element_type("f64"),
+        1,
+        (10, COLUMNS),
+    )
+    arrays = np.zeros((2, ROWS, COLUMNS))
+    run_legs([Leg(program, *arrays, 3)], 1)
+    up = [0, 10, 20, 30]
+    assert recorder.rows_in(*arrays) == [*up, *up[::-1], *up]
+
+
+@pytest.mark.parametrize("rows, up", [(16, [0, 16, 32]), (40, [0])])
+def test_rounds_of_programs_over_fields(rows, up, monkeypatch):
+    row_bytes = 2 * 8 * COLUMNS
+    second = int(rows * row_bytes / step_tables.BLOCK_SHARE)
+    monkeypatch.setattr(step_tables, "caches", lambda: Caches(second, 1 << 24))
+    recorder = Recorder()
+    buffers = [Buffer((ROWS, COLUMNS), np.dtype(np.float64))] * 2
+    everything = (slice(None), slice(None))
+    there, back = (
+        Launch(recorder.native, (View(one, everything),), (View(other, everything),))
+        for one, other in ((0, 1), (1, 0))
+    )
+    code = step_driver(2)
+    tables = StepTables(code, buffers, [[[there]], [[back]]], 0)
+    arrays = np.zeros((2, ROWS, COLUMNS))
+    words = tables.bind(arrays).stretch(0, 3)
+    code.drive((ctypes.c_int64 * len(words))(*words), 1, 0, 1)
+    assert recorder.rows_in(*arrays) == [*up, *up[::-1], *up]
+    assert sum(count for _, count in recorder.calls) == 3 * ROWS
