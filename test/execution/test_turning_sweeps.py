@@ -16,7 +16,7 @@ from twofour.runtime import (
 )
 from twofour.runtime.loops import View
 from twofour.runtime.processor import Caches
-from twofour.runtime.step_tables import Buffer, StepTables
+from twofour.runtime.step_tables import Buffer, Copy, StepTables
 from twofour.runtime.sweeps import Box
 from twofour.runtime.tile_program import TileProgram
 from twofour.runtime.tile_runs import Leg, run_legs
@@ -83,7 +83,9 @@ def test_rounds_of_programs_over_fields(rows, up, monkeypatch):
         for one, other in ((0, 1), (1, 0))
     )
     code = step_driver(2)
-    tables = StepTables(code, buffers, [[[there]], [[back]]], 0)
+    # A halo is copied in between: one row, which is no sweep.
+    copies = [Copy(1, (slice(0, 1), slice(None)), 0, (slice(0, 1), slice(None)))]
+    tables = StepTables(code, buffers, [[copies, [there]], [copies, [back]]], 0)
     arrays = np.zeros((2, ROWS, COLUMNS))
     words = tables.bind(arrays).stretch(0, 3)
     code.drive((ctypes.c_int64 * len(words))(*words), 1, 0, 1)

@@ -196,7 +196,7 @@ func.func private @{ROUNDS}(%program: !llvm.ptr, %all_views: !llvm.ptr, %first: 
       }}
     }}
     }}
-{meet()}    %turns = llvm.icmp "sgt" %last_block, %zero : i64
+{meet()}    %turns = llvm.icmp "sgt" %shared_out, %block : i64
     %other = llvm.sub %one, %down : i64
     %after = llvm.select %turns, %other, %down : i1, i64
     scf.yield %after : i64
