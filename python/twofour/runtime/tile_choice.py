@@ -213,9 +213,11 @@ def _transfers(
     reads = _reads(geometry, itemsize, extents, depth, second)
     if depth > 1:
         return (2 + reads) * rate / depth
-    # Sweeps turn round: each finds what the one before it did last in the nearer cache.
-    tile = 2 * math.prod(extents) * itemsize
-    found = min(1, max(0, machine.second - tile) * threads / footprint)
+    found = 0.0
+    if tuple(extents[1:]) == geometry.interior.shape[1:]:
+        # Sweeps turn round: each finds what the one before it did last in the nearer cache.
+        tile = 2 * math.prod(extents) * itemsize
+        found = min(1, max(0, machine.second - tile) * threads / footprint)
     return 3 * (rate - found * farther) + (reads - 1) * farther
 
 

@@ -15,7 +15,7 @@ from twofour.bench.turns import in_turn
 ROUNDS = 9
 SAMPLE_SECONDS = 2e-3  # of one sample, at least
 # Sweeps of operators whose weights sum up to less than one shrink the values that they read.
-MOST_SWEEPS = 32
+MOST_SWEEPS = 64
 
 
 class ContestantFailed(Exception):
@@ -48,7 +48,7 @@ class Sweeper:
     """A contestant in this process: `run(n)` makes n sweeps and returns the array of their result.
 
     `begin` puts the initial values in place, `prepare` its threads, and `rest` ends those that
-    would spin. With `fresh` every sample begins with the initial values.
+    would spin. With `fresh` every sample begins with the initial values, also after its warm-up.
     """
 
     name: str
@@ -66,6 +66,9 @@ class Sweeper:
         self.prepare()
         try:
             self.run(sweeps)
+            if self.fresh:
+                self.begin()
+                self.run(1)
             started = time.perf_counter()
             self.run(sweeps)
             return time.perf_counter() - started
