@@ -176,6 +176,22 @@ def test_parts_are_no_shorter_than_the_reach():
     assert cut(geometry, (100,)) == [[(0, 23)]]
 
 
+@pytest.mark.parametrize("rank", [2, 3])
+def test_parts_of_many_rows_are_whole_blocks_of_them(rank):
+    boundary = parse_boundary("fixed", rank)
+    shape = (5, 500, 7)[-rank:]
+    interior = tuple((3,) * rank), tuple(n - 1 for n in shape)
+    geometry = geometry_of({(0,) * rank: 1.0}, boundary, shape, interior)
+    rows = cut(geometry, (2, 41, 7)[-rank:])[rank - 2]
+    assert (rows[0][0], rows[-1][1]) == (3, shape[rank - 2] - 1)
+    assert all((upper - lower) % 8 == 0 for lower, upper in rows[:-1])
+    assert all(a[1] == b[0] for a, b in itertools.pairwise(rows))
+    # About as many as before, and few rows are left as they are.
+    assert max(upper - lower for lower, upper in rows) <= 48
+    few = cut(geometry, (2, 13, 7)[-rank:])[rank - 2]
+    assert any((upper - lower) % 8 for lower, upper in few[:-1])
+
+
 def test_one_step_needs_scratch_at_the_rim_only():
     boundary = parse_boundary("reflect,fixed", 2)
     geometry = geometry_of(STAR_2D, boundary, (20, 20))

@@ -153,6 +153,8 @@ class Blocks:
 
 
 POINTS = Blocks()
+# Rows that kernels compute at once at most.
+ROWS = 8
 
 
 def cut(
@@ -160,8 +162,9 @@ def cut(
 ) -> list[list[tuple[int, int]]]:
     """Cut the interior into parts of about `extents` points an axis, of about one size.
 
-    Long rows are cut between blocks. No part is shorter than the reach of a step, unless the
-    interior is: what lies beyond an end depends on cells within a reach of it.
+    Long rows are cut between blocks, and many of them such that blocks of rows leave nothing. No
+    part is shorter than the reach of a step, unless the interior is: what lies beyond an end
+    depends on cells within a reach of it.
     """
     parts = []
     for axis, wanted in enumerate(extents):
@@ -172,6 +175,8 @@ def cut(
         bounds = [lower + extent * part // count for part in range(count + 1)]
         if axis == geometry.rank - 1 and extent // count > least + 2 * blocks.points:
             bounds[1:-1] = [round(b / blocks.points) * blocks.points for b in bounds[1:-1]]
+        elif axis == geometry.rank - 2 and extent // count > least + 2 * ROWS:
+            bounds[1:-1] = [lower + round((b - lower) / ROWS) * ROWS for b in bounds[1:-1]]
         parts.append(list(itertools.pairwise(bounds)))
     return parts
 

@@ -27,7 +27,7 @@ EXPERIMENTS = {
 }
 BASIS = """\
 Measured on a CPU by the clock: medians of {rounds} interleaved rounds, each of one sample of every
-contestant in another order; a sample takes 2 ms at least and comes after another sweep.
+contestant in another order; a sample takes 2 ms at least and comes after as many sweeps again.
 Every thread is on a processor of its own, and none spins while another contestant is timed. All
 contestants of a comparison sweep between the same two arrays. The result of every baseline was
 compared with that of twofour before it was timed, and both are within the documented error bound
