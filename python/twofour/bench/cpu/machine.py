@@ -9,13 +9,11 @@ from pathlib import Path
 from twofour.bench.cpu.c_library import gcc_version
 from twofour.bench.cpu.pinning import usable_cpus
 from twofour.bench.report import versions
+from twofour.runtime.processor import CACHE_FOLDERS, cpuinfo
 from twofour.targets.cpu.vector_unit import vector_unit
 
 # Packages that are compared, by their names on PyPI.
 PEERS = ("numba", "devito", "jax", "jaxlib", "scipy")
-CPU_INFO = "/proc/cpuinfo"
-# The C library's `sysconf` knows no caches on some virtual machines.
-CACHE_FOLDERS = "/sys/devices/system/cpu/cpu0/cache/index*"
 
 
 def describe_machine() -> str:
@@ -49,14 +47,7 @@ def all_versions() -> dict[str, str]:
 
 def _model() -> str:
     """The processor's name, with the numbers that tell its core where the name does not."""
-    entries: dict[str, str] = {}
-    try:
-        with open(CPU_INFO, encoding="utf-8", errors="replace") as lines:
-            for line in lines:
-                key, _, value = line.partition(":")
-                entries.setdefault(key.strip(), value.strip())
-    except OSError:
-        pass
+    entries = cpuinfo()
     name = entries.get("model name") or platform.processor() or "unknown processor"
     numbers = [f"{key} {entries[key]}" for key in ("cpu family", "model") if key in entries]
     return f"{name} ({', '.join(numbers)})" if numbers else name
