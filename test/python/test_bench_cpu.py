@@ -18,7 +18,7 @@ from twofour.bench.cpu import steps as many_steps
 from twofour.bench.cpu.arrays import Arrays
 from twofour.bench.cpu.c_library import COPY, COPY_STREAM, GCC, PEAK
 from twofour.bench.cpu.comparison import Comparison, checked, compare
-from twofour.bench.cpu.contest import ContestantFailed, Samples, compete
+from twofour.bench.cpu.contest import ContestantFailed, Samples, Sweeper, compete
 from twofour.bench.cpu.evaluation import EXPERIMENTS, evaluate
 from twofour.bench.cpu.experiment import Bench
 from twofour.bench.cpu.llvm_loops import LLVM
@@ -57,6 +57,14 @@ def test_rounds_are_interleaved_and_rotate():
     assert log == [*"aabb", *"ab", *"ba", *"ab"]
     assert samples["a"] == Samples((1.0, 1.0, 1.0), 1)
     assert samples["b"].sweeps == 20 and samples["b"].seconds == pytest.approx((1e-4,) * 3)
+
+
+@pytest.mark.parametrize("fresh, order", [(False, [3, 3]), (True, ["begin", 3, "begin", 1, 3])])
+def test_samples_come_after_as_many_sweeps(fresh, order):
+    log = []
+    sweeper = Sweeper("x", log.append, lambda: log.append("begin"), lambda: None, fresh=fresh)
+    assert sweeper.sample(3) >= 0
+    assert log == order
 
 
 def test_what_fails_on_the_way_is_named_and_not_timed():

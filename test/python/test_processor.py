@@ -31,7 +31,7 @@ def caches_of(tmp_path, monkeypatch):
     processor.cpuinfo.cache_clear()
 
 
-FIRST = (1, "Data", "48K", "0"), (1, "Instruction", "4096K", "0")
+FIRST = (1, "Data", "48K", "0"), (1, "Instruction", "40960K", "0")
 
 
 @pytest.mark.parametrize(
