@@ -4,6 +4,7 @@
 from itertools import pairwise
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from tile_cases import STAR_2D, geometry_of
@@ -31,6 +32,13 @@ def test_scratch_arrays_lie_apart(threads, itemsize):
     # Vectors at the ends of rows may reach over them by a cache line.
     assert begin <= taken[0][0] and taken[-1][1] + CACHE_LINE <= begin + workspace._scratch.size
     assert all(end + CACHE_LINE <= first for (_, end), (first, _) in pairwise(taken))
+
+
+def test_scratch_arrays_are_written_before_they_are_used(monkeypatch):
+    """Vectors under a mask are slow on pages that nobody has written."""
+    empty = np.empty
+    monkeypatch.setattr(np, "empty", lambda *kind: np.full_like(empty(*kind), 0xFF))
+    assert not Workspace({3: 1001}, {}, 8, 2)._scratch.any()
 
 
 def test_runs_hand_a_workspace_on():

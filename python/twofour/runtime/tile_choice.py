@@ -48,8 +48,6 @@ COMMAND = 60  # cycles to start a sweep of a tile
 AGAIN = 50_000  # cycles to have a second array, where one sweep is not the whole run
 # Of a slab: its sweep, and copies of its halo. What moves on in windows is read and written again.
 STREAMED_COMMANDS, MOVED = 4, 0.5
-# Bytes of a plane that they take at least: of fewer, each plane is another page or two.
-PART_OF_PLANE = 1 << 17
 ROW = 50  # cycles that a row takes besides its points
 BARRIER = 2000  # cycles to meet the other threads, where there are any
 # Cycles of an end of a row whose halo is gathered, also for each multiply-add of a point.
@@ -324,8 +322,6 @@ def _extents(
                 even = -(-interior[0] // (-(-interior[0] // longest // threads) * threads or 1))
                 yield (max(1, min(even, longest)), *rest)
     for rest in itertools.product(*choices):
-        if itemsize * math.prod(rest) < min(PART_OF_PLANE, itemsize * math.prod(interior[1:])):
-            continue
         section = math.prod(e + g for e, g in zip(rest, grown[1:], strict=True))
         windows = itemsize * (depth - 1) * window(geometry) * section
         if windows > WINDOW_SHARE * machine.last / threads:

@@ -9,9 +9,6 @@ from twofour.runtime.page_offset import CACHE_LINE, PAGE
 
 # Words of a thread, the last one its number; of what threads share, beside 8 a thread.
 ARRAY_WORDS = 8
-# Large pages of the system, the least array for which NumPy asks for them, and the scratch arrays
-# that are worth them: where a tile lies in the caches is then no matter of chance.
-LARGE_PAGE, ADVISED, LARGE = 1 << 21, 1 << 22, 1 << 18
 SHARED_WORDS = 16
 
 
@@ -33,12 +30,11 @@ class Workspace:
             offsets[array] = end
             end += -(-count * itemsize // CACHE_LINE) * CACHE_LINE + 5 * CACHE_LINE
         pitch = -(-(end + CACHE_LINE) // PAGE) * PAGE + 9 * CACHE_LINE
-        size, begin = threads * pitch, CACHE_LINE
-        if size >= LARGE:
-            # NumPy asks for large pages for arrays of so many bytes.
-            size, begin = max(size, ADVISED), LARGE_PAGE
-        self._scratch = np.empty(size + begin, np.uint8)
-        start = -(-self._scratch.ctypes.data // begin) * begin
+        self._scratch = np.empty(threads * pitch + CACHE_LINE, np.uint8)
+        # A vector under a mask of which a part lies on a page that nobody has written takes
+        # hundreds of cycles, also where the mask leaves that part out.
+        self._scratch.fill(0)
+        start = -(-self._scratch.ctypes.data // CACHE_LINE) * CACHE_LINE
         self._arrays = np.zeros((threads, ARRAY_WORDS), np.int64)
         self._arrays[:, -1] = np.arange(threads)
         for array, address in addresses.items():
