@@ -31,8 +31,8 @@ class Workspace:
             end += -(-count * itemsize // CACHE_LINE) * CACHE_LINE + 5 * CACHE_LINE
         pitch = -(-(end + CACHE_LINE) // PAGE) * PAGE + 9 * CACHE_LINE
         self._scratch = np.empty(threads * pitch + CACHE_LINE, np.uint8)
-        # A vector under a mask of which a part lies on a page that nobody has written takes
-        # hundreds of cycles, also where the mask leaves that part out.
+        # Pages that nobody has written made tiles up to three times as slow, presumably where
+        # vectors under a mask reach over to them.
         self._scratch.fill(0)
         start = -(-self._scratch.ctypes.data // CACHE_LINE) * CACHE_LINE
         self._arrays = np.zeros((threads, ARRAY_WORDS), np.int64)
