@@ -176,7 +176,8 @@ def _blocks(report: dict) -> str:
     block, tile = report["register_tile"], report["time_tile"]
     rows, vectors, size = (block[name] for name in ("rows", "vectors", "vector_bytes"))
     pairs = ", rows in pairs" if block["in_pairs"] else ""
-    text = f"{rows} x {vectors} vectors of {size} bytes at a time{pairs}"
+    planes = f"{block['planes']} planes of " if block["planes"] > 1 else ""
+    text = f"{planes}{rows} x {vectors} vectors of {size} bytes at a time{pairs}"
     if tile is None:
         return text
     extents, domain = (" x ".join(map(str, tile[name])) for name in ("extents", "domain"))

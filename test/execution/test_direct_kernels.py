@@ -24,6 +24,14 @@ BOX = Kernel(
     tuple(itertools.product((-1, 0, 1), repeat=2)),
     (0.5, 0.7, 1.1, 0.9, 1.3, 0.8, 0.6, 1.2, 1.4),
 )
+STAR = Kernel(
+    "star",
+    (
+        (0, 0, 0, 0),
+        *(tuple(n * (a == axis) for a in range(4)) for axis in range(4) for n in (-1, 1)),
+    ),
+    (0.5, 0.7, 1.1, 0.9, 1.3, 0.8, 0.6, 1.2, 1.4),
+)
 
 
 def aligned(shape, dtype):
@@ -106,6 +114,38 @@ def test_every_extent_and_alignment(monkeypatch, name, dtype, tile, pitch):
             out[...] = 0
             assert not space.any()
         assert np.array_equal(*results)
+
+
+@pytest.mark.parametrize("dtype", ["f64", "f32"])
+@pytest.mark.parametrize("name", ["an5d_box3d2r", "lbm_d3q27_diffusion", "star of four axes"])
+def test_rows_of_several_planes(monkeypatch, name, dtype):
+    """The bits of single rows, for any number of planes and rows and any part of the planes."""
+    kernel = STAR if name == "star of four axes" else cases.KERNELS[name]
+    *outer, planes, rows, columns = (2,) * (kernel.rank - 3) + (11, 5, 21)
+    shape = (*outer, planes, rows, columns)
+    results = []
+    for tile in ((1, 1), (2, 1, None, 4), (1, 1, 32, 4), (3, 2, None, 2), (8, 1, None, 1)):
+        program = compiled(monkeypatch, kernel, dtype, tile)
+        linear = program._linear_kernel(program.compiled.single)
+        reach = zip(shape, linear.reach_lo, linear.reach_hi, strict=True)
+        u = np.random.default_rng(7).random([n + lo + hi for n, lo, hi in reach])
+        u = u.astype({"f64": float, "f32": np.float32}[dtype])
+        for cuts in ((0, 11), (0, 1, 6, 11), (0, 4, 11)) if kernel.rank == 3 else ((0, 2),):
+            space = np.zeros((*shape[:-1], 33), u.dtype)
+            out = space[..., 5:26]
+            bound = linear.native.bind([u], [out])
+            for begin, end in itertools.pairwise(cuts):
+                bound.run(begin, end)
+            results.append(out.copy())
+            out[...] = 0
+            assert not space.any()
+    expected = explicit_sum(kernel, u, linear.reach_lo, shape)
+    sizes = Kernel("sizes", kernel.offsets, tuple(map(abs, kernel.weights)))
+    size = explicit_sum(sizes, u, linear.reach_lo, shape)
+    bound = sweep_error(dtype, len(kernel.weights), expected, size)
+    assert (np.abs(results[0] - expected) <= 2 * bound).all()
+    for result in results[1:]:
+        cases.assert_same_bits(result, results[0], name)
 
 
 @pytest.mark.parametrize("tile", [(2, 1), (4, 2), (8, 1), (1, 4), (4, 2, 16)])

@@ -15,7 +15,6 @@ from twofour.runtime import parse_boundary
 from twofour.runtime.streamed_tiles import is_streamed
 from twofour.runtime.sweeps import Box
 from twofour.runtime.tiled_stepping import TilePrograms
-from twofour.runtime.tiles import Geometry
 from twofour.targets.cpu import vector_unit as vector_units
 from twofour.targets.cpu.executable import CpuExecutable
 from twofour.targets.cpu.vector_unit import vector_unit
@@ -85,13 +84,14 @@ def test_says_what_stays_in_registers_and_caches(capsys, kernel):
     executable = CpuExecutable(compile_cpu(stencil, CompileOptions(dtype="f64")))
     stepper = executable.linear_stepper(parse_boundary("fixed", rank))
     interior = Box((radius,) * rank, tuple(n - radius for n in domain))
-    geometry = Geometry(interior, (radius,) * rank, (radius,) * rank, stepper.boundary)
-    program = TilePrograms(stepper, geometry, domain).program(1000)
+    geometry = stepper.geometry(interior)
+    program = TilePrograms(stepper, interior, domain).program(1000)
     assert (program.steps, stepper.threads) == (tile["steps"], tile["threads"])
     unit = vector_unit("host")
     direct = executable.compiled.direct_kernel(executable.compiled.single)
     found = direct.tile(unit, unit.bytes // 8)
     assert (block["rows"], block["vectors"]) == (found.rows, found.vectors)
+    assert block["planes"] == found.planes
     assert block["vector_bytes"] == (found.vector_bytes or unit.bytes)
     assert main(["explain", kernel, "--dtype", "f64"]) == 0
     vectors = f"{block['rows']} x {block['vectors']} vectors of {block['vector_bytes']} bytes"
@@ -99,6 +99,7 @@ def test_says_what_stays_in_registers_and_caches(capsys, kernel):
     text = capsys.readouterr().out
     assert tile["streamed"] == is_streamed(geometry, tile["extents"][0], tile["steps"])
     kind = "streamed tile" if tile["streamed"] else "tile"
+    assert (f"{block['planes']} planes of " in text) == (block["planes"] > 1)
     assert vectors in text and f" of {extents} points in a {kind}" in text
     assert ("bytes at a time, rows in pairs;" in text) == block["in_pairs"]
 

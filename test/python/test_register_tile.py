@@ -164,16 +164,24 @@ def test_tiles_of_cores_that_start_six_instructions():
         return tile_of(terms, "sapphirerapids", reassociate=True)
 
     # As high as it gets, but for the shortest sums.
-    for terms in (box(1), star(2, 2), star(3, 2), star(1, 3), star(2, 3)):
+    for terms in (box(1), star(2, 2), star(3, 2)):
         assert tile(terms) == (8, 1)
     assert tile(star(1, 2))[1] > 1
-    # Many planes of many rows would be too many streams.
-    assert tile(star(8, 3)) == (4, 1)
     along = [(n,) for n in range(3)], [1.0, 2.0, 3.0]
     assert tile(along) == (1, 4)
-    for terms in (star(1, 3), star(8, 3), box(1, 3)):
-        past = choose_tile([terms], vector_unit("sapphirerapids"), past_caches=True)
-        assert past == RegisterTile(1, 1)
+
+
+def test_rows_of_several_planes_are_summed_up_together():
+    unit = vector_unit("sapphirerapids")
+    for terms in (star(1, 3), star(8, 3), box(1, 3), star(1, 4)):
+        assert choose_tile([terms], unit) == RegisterTile(2, 1, planes=4)
+        assert choose_tile([terms], unit, past_caches=True) == RegisterTile(1, 1, planes=4)
+    # What unrolls to too much is of one plane, or of one row.
+    assert choose_tile([box(2, 3)], unit) == RegisterTile(4, 1)
+    assert choose_tile([box(3, 3)], unit) == RegisterTile(1, 1)
+    for machine in MACHINES:
+        for past_caches in (False, True):
+            assert choose_tile([star(1, 3)], vector_unit(machine), past_caches).planes == 1
 
 
 @pytest.mark.parametrize(

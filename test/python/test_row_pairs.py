@@ -103,7 +103,7 @@ def test_pairs_are_adjacent_and_complete(stencil):
     members = [term for pair in found.pairs for term in (pair.upper, pair.lower)]
     assert sorted(map(id, [*members, *found.alone])) == sorted(map(id, terms))
     for pair in found.pairs:
-        assert pair.lower.points == pair.upper.shifted(1)
+        assert pair.lower.points == pair.upper.shifted((1, 0))
         sizes = sorted((abs(pair.upper.weight), abs(pair.lower.weight)))
         assert sizes[1] <= COMPARABLE * sizes[0]
 

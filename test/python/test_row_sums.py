@@ -71,19 +71,20 @@ def test_every_sum_is_shared_by_two_rows_and_spares_operations(stencil):
 
 
 @settings(deadline=None, max_examples=300, derandomize=True)
-@given(stencils(), st.booleans(), st.integers(1, 4), st.booleans())
-def test_every_row_adds_its_terms_in_their_order(stencil, reassociate, count, by_columns):
+@given(stencils(), st.booleans(), st.integers(1, 4), st.integers(1, 4), st.booleans())
+def test_every_row_adds_its_terms_in_their_order(stencil, reassociate, count, planes, by_columns):
     rank = len(stencil[0][0])
-    count = count if rank > 1 else 1
     terms = terms_of(*stencil, reassociate)
-    rows = sum_rows([terms], rank, count, by_columns)
+    rows = sum_rows([terms], rank, count, planes, by_columns)
     assert rows.by_columns == by_columns
     if by_columns:
         terms = sorted(terms, key=lambda term: term.points[0][0][-1])
     (steps,) = rows.inputs
     assert len(steps) == len({step.points for step in steps})
+    places = {1: [(0,)], 2: [(row, 0) for row in range(count)]}
+    places[3] = [(plane, *place) for plane in range(planes) for place in places[2]]
+    assert rows.outputs == places[rank]
     for number, output in enumerate(rows.outputs):
-        assert output == (0,) * (rank - 2) + (number, 0)[-rank:]
         added = [
             (step.points, weight) for step in steps for row, weight in step.weights if row == number
         ]

@@ -24,12 +24,10 @@ from twofour.runtime.tiles import (
     TileSteps,
 )
 
-SLAB = 2
-
 
 def window(geometry: Geometry) -> int:
     """Planes that the window of a step holds: those in use, and room to move on."""
-    return 3 * _lag(geometry) + 1 + 4 * SLAB
+    return 3 * _lag(geometry) + 1 + 4 * geometry.slab
 
 
 def _lag(geometry: Geometry) -> int:
@@ -119,7 +117,7 @@ class StreamedSteps(TileSteps):
         """How often steps may advance by so many planes before one of them meets an end."""
         g = self._geometry
         end = min(g.interior.upper[0], *(level.upper[0] for level in self._levels.values()))
-        return max(0, end - _lag(g) - g.above[0] - SLAB - self._fronts[1]) // planes
+        return max(0, end - _lag(g) - g.above[0] - g.slab - self._fronts[1]) // planes
 
     def _skip(self, planes: int) -> None:
         """Let all steps be so many planes further on."""
@@ -129,7 +127,7 @@ class StreamedSteps(TileSteps):
 
     def _reached(self, step: int) -> int:
         """The plane before which a step can write now."""
-        most = min(self._levels[step].upper[0], self._fronts[step] + SLAB)
+        most = min(self._levels[step].upper[0], self._fronts[step] + self._geometry.slab)
         if step > 1 and self._fronts[step - 1] < self._levels[step - 1].upper[0]:
             most = min(most, self._fronts[step - 1] - _lag(self._geometry))
         return most

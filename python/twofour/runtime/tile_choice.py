@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from twofour.runtime.processor import Caches
-from twofour.runtime.streamed_tiles import SLAB, is_streamed, window
+from twofour.runtime.streamed_tiles import is_streamed, window
 from twofour.runtime.tiles import Geometry
 
 # Steps of a tile that are considered, beside all of a run that has no more.
@@ -177,7 +177,7 @@ def _of_depth(
         transfer = itemsize * _transfers(geometry, itemsize, extents, depth, threads, machine)
         commands, shown, near = tiles, SHOWN, 0.0
         if is_streamed(geometry, extents[0], depth):
-            commands *= STREAMED_COMMANDS * -(-(extents[0] + grown[0]) // SLAB)
+            commands *= STREAMED_COMMANDS * -(-(extents[0] + grown[0]) // geometry.slab)
             near = _windows(geometry, itemsize, extents, grown, depth, machine)
         elif depth > 1:
             near = 3 * _stays(_scratch(itemsize, extents, grown), machine)
@@ -279,7 +279,7 @@ def _windows(
     plane = itemsize * math.prod(e + g for e, g in zip(extents[1:], grown[1:], strict=True))
     more = geometry.below[0] + geometry.above[0]
     in_turn = (depth - 1) * window(geometry) * plane
-    again = more / SLAB * _stays((more + 2) * plane, machine)
+    again = more / geometry.slab * _stays((more + geometry.slab) * plane, machine)
     return (3 + MOVED) * _stays(in_turn, machine) + again
 
 

@@ -39,9 +39,10 @@ class TiledStepper:
 
     `work` is the number of multiply-adds of a point. `past_caches` gives the same kernel for arrays
     that do not fit the caches, with `nontemporal` one that stores past them. Kernels compute at
-    most `block` points at once along the last axis. `tile` = (steps, extents) are the tiles to use,
-    or `resident` = extents those of single steps in arrays of the stepper's own; otherwise a model
-    chooses. Results have the bits of single steps, whatever the tiles and the number of threads.
+    most `block` points at once along the last axis; `slab` is that of Geometry. `tile` = (steps,
+    extents) are the tiles to use, or `resident` = extents those of single steps in arrays of the
+    stepper's own; otherwise a model chooses. Results have the bits of single steps, whatever the
+    tiles and the number of threads.
     """
 
     memory: Memory = HOST
@@ -56,6 +57,7 @@ class TiledStepper:
         past_caches: Callable[[], NativeKernel | None] = lambda: None,
         nontemporal: bool = True,
         block: int = 1,
+        slab: int = 2,
         threads: int | None = None,
         interior: tuple[Sequence[int], Sequence[int]] | None = None,
         tile: tuple[int, Sequence[int]] | None = None,
@@ -70,7 +72,7 @@ class TiledStepper:
         self.work, self.tile, self.resident = work, tile, resident
         self._code = code
         self._past_caches, self._nontemporal = past_caches, nontemporal
-        self._block = block
+        self._block, self._slab = block, slab
         self.pool = BufferPool()
         self._plans: dict[tuple[int, ...], _Plan | None] = {}
 
@@ -100,8 +102,12 @@ class TiledStepper:
         if interior is None:
             return None
         refresh = HaloRefresh(shape, (interior.lower, interior.upper), self.boundary, self.element)
-        geometry = Geometry(interior, self.single.reach_lo, self.single.reach_hi, self.boundary)
-        return _Plan(TilePrograms(self, geometry, shape), self.interior and refresh, self.pool)
+        return _Plan(TilePrograms(self, interior, shape), self.interior and refresh, self.pool)
+
+    def geometry(self, interior: Box) -> Geometry:
+        """The domain with this interior."""
+        reach = self.single.reach_lo, self.single.reach_hi
+        return Geometry(interior, *reach, self.boundary, self._slab)
 
     def program(
         self, geometry: Geometry, layouts: tuple[Layout, Layout], steps: int, extents: Sequence[int]
@@ -129,9 +135,9 @@ class TiledStepper:
 class TilePrograms:
     """How a stepper sweeps arrays of one shape; what it takes is made when it is first needed."""
 
-    def __init__(self, stepper: TiledStepper, geometry: Geometry, shape: tuple[int, ...]):
-        self.geometry, self.shape = geometry, shape
-        self.points = math.prod(geometry.interior.shape)
+    def __init__(self, stepper: TiledStepper, interior: Box, shape: tuple[int, ...]):
+        self.geometry, self.shape = stepper.geometry(interior), shape
+        self.points = math.prod(interior.shape)
         self._stepper, self._layout = stepper, Layout.of_domain(shape)
         self._programs: dict[int, TileProgram] = {}
 

@@ -117,13 +117,15 @@ class Geometry:
     """A domain in an array: its interior, the reach of one step and the boundary, an axis each.
 
     The interior is what is updated. On `fixed` axes the array holds the rim that is read, on other
-    axes nothing outside the interior is read.
+    axes nothing outside the interior is read. Steps of streamed tiles write `slab` planes at a
+    time.
     """
 
     interior: Box
     reach_lo: tuple[int, ...]
     reach_hi: tuple[int, ...]
     boundary: tuple[AxisBoundary, ...]
+    slab: int = 2
 
     @property
     def rank(self) -> int:

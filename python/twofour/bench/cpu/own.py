@@ -15,7 +15,6 @@ from twofour.runtime import parse_boundary
 from twofour.runtime.itinerary import Itinerary, Pair
 from twofour.runtime.tile_runs import Leg
 from twofour.runtime.tiled_stepping import TilePrograms
-from twofour.runtime.tiles import Geometry
 from twofour.targets.cpu.executable import CpuExecutable
 
 OWN, CALL = "twofour", "twofour, a call"
@@ -33,12 +32,10 @@ class OwnSweeps:
         self._stepper = CpuExecutable(compiled).linear_stepper(
             boundary, workload.threads, (inside.lower, inside.upper)
         )
-        single = self._stepper.single
-        self._geometry = Geometry(inside, single.reach_lo, single.reach_hi, boundary)
 
     def native(self, steps: int) -> Sweeper:
         """Sweeps of `steps` time steps in native code, in the tiles that the model chooses."""
-        programs = TilePrograms(self._stepper, self._geometry, self._workload.shape)
+        programs = TilePrograms(self._stepper, self._workload.interior, self._workload.shape)
 
         def one(array: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             """The array that `steps` steps from one of the two end in, then the other one."""

@@ -76,6 +76,8 @@ class BlockLoops:
             self._plane(bases, begin, end)
         elif axis == innermost - 1 == 0:
             self._plane_nontemporal(begin, end)
+        elif axis == innermost - 2 and self.tile.planes > 1:
+            self._planes(bases, begin, end)
         else:
             for base in scf.for_(begin, end, self.constants.index(1)):
                 self._loops(axis + 1, [*bases, base])
@@ -86,6 +88,25 @@ class BlockLoops:
         if axis == 0:
             return self.range
         return self.constants.index(0), memref.dim(self.outputs[0], self.constants.index(axis))
+
+    def _planes(self, bases: list[ir.Value], first: ir.Value, last: ir.Value) -> None:
+        """Some planes at once, then those that are left one by one, in higher blocks."""
+        tile, (begin, end) = self.tile, self._extent(self._rank - 2)
+        alone = replace(self, tile=replace(tile, planes=1, rows=tile.planes * tile.rows))
+        whole = strided_loop(
+            self.constants,
+            first,
+            last,
+            tile.planes,
+            lambda plane: self._plane([*bases, plane], begin, end),
+        )
+        strided_loop(
+            self.constants,
+            whole,
+            last,
+            1,
+            lambda plane: alone._plane([*bases, plane], begin, end),
+        )
 
     def _plane(self, bases: list[ir.Value], first: ir.Value, last: ir.Value) -> None:
         """All blocks of some rows, what these leave of the same rows, then the rows that are left.
@@ -99,7 +120,7 @@ class BlockLoops:
         first = self._odd_row(
             first, last, lambda row: self._rest(self._row(1), [*bases, row], start, stop)
         )
-        rows = self.rows_of(self.tile.rows)
+        rows = self._rows(self.tile.rows)
         whole = strided_loop(
             self.constants,
             first,
@@ -115,12 +136,12 @@ class BlockLoops:
             arith.select(left, first, whole),
             whole,
             together,
-            lambda row: self._rest(self.rows_of(together), [*bases, row], done, stop),
+            lambda row: self._rest(self._rows(together), [*bases, row], done, stop),
         )
         self._in_runs(
             whole,
             last,
-            lambda count, row: self._rest(self.rows_of(count), [*bases, row], start, stop),
+            lambda count, row: self._rest(self._rows(count), [*bases, row], start, stop),
         )
 
     def _plane_nontemporal(self, first: ir.Value, last: ir.Value) -> None:
@@ -157,6 +178,11 @@ class BlockLoops:
         """Few rows: pairs of them where rows are paired, then single ones."""
         for count in (2, 1) if self._paired else (1,):
             first = strided_loop(self.constants, first, last, count, partial(sweep, count))
+
+    def _rows(self, count: int) -> Rows:
+        """So many rows, in each of the tile's planes."""
+        planes = self.tile.planes
+        return self.rows_of(count, planes=planes) if planes > 1 else self.rows_of(count)
 
     def _row(self, number: int) -> Rows:
         """A row that is summed up alone, so many rows from an even one."""

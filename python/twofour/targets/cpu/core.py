@@ -14,19 +14,20 @@ class Core:
     `unaligned_halves`: loads that are not aligned take so much longer, since they lie in two lines
     of the cache; the latter where a core loads a register by halves. `unaligned_alone`: the former
     for single vectors along the only axis, all of whose loads lie in one line or all in two; beside
-    those of a neighbour the short ones wait for the long ones. `chains` of multiply-adds keep
-    a core busy, and `lack` is how much of the lack of them shows; tiles overlap as far as their
+    those of a neighbour the short ones wait for the long ones. `chains` of multiply-adds keep a
+    core busy, and `lack` is how much of the lack of them shows; tiles overlap as far as their
     instructions are within the `window`. `loop`: instructions that a tile takes besides. `streams`:
     rows that a tile may read and write before each further one costs `stream_cost`. `overlap`: how
     much of the work beside the longest shows. `stores`: how much longer than others they take.
     `reserved`: registers beside sums, inputs and weights, without which weights do not stay.
     `eight_rows`: sums of so many points and more may be formed for eight rows. `narrow`: in three
-    axes and more, where rows are short and planes far apart, tiles are one vector wide, and with
-    `small` those of short sums half a register, and few rows high. `by_columns`: boxes of weights
-    that all differ are better summed up column by column, for which fewer weights are in use at a
-    time. `claims`: it waits for the line of each store in turn, so that lines are better asked for
-    before. `scale`: cycles that were measured for one of this model, None where it was only fitted
-    to compare tiles.
+    axes and more, where rows are short and planes far apart, tiles are one vector wide, those of
+    short sums half a register, and few rows high. `planes`: there, rows of several planes are
+    better summed up together than several rows of one. `by_columns`: boxes of weights that all
+    differ are better summed up column by column, for which fewer weights are in use at a time.
+    `claims`: it waits for the line of each store in turn, so that lines are better asked for
+    before. `slab`: planes that steps of a streamed time tile write at a time. `scale`: cycles that
+    were measured for one of this model, None where it was only fitted to compare tiles.
     """
 
     in_common: float = 0.7
@@ -46,9 +47,10 @@ class Core:
     reserved: int = 0
     eight_rows: int | None = None
     narrow: bool = False
-    small: bool = False
+    planes: bool = False
     by_columns: bool = False
     claims: bool = False
+    slab: int = 2
     scale: float | None = None
 
 
@@ -75,7 +77,6 @@ ZEN_4 = Core(
     # that were pushed out.
     eight_rows=12,
     narrow=True,
-    small=True,
     scale=0.65,
 )
 # Of an Intel Xeon with AVX-512 FP16 (Golden Cove or later), assumed for others of Intel's with
@@ -95,8 +96,9 @@ GOLDEN_COVE = Core(
     overlap=0.6,
     stores=2,
     eight_rows=6,
-    narrow=True,
+    planes=True,
     by_columns=True,
     claims=True,
+    slab=4,
     scale=0.67,
 )

@@ -139,14 +139,14 @@ def build_direct_kernel(
         size = chosen.vector_bytes or unit.bytes
         nontemporal = past_caches and kernel.rank <= unit.nontemporal_axes
         if past_caches and tile is not None:
-            chosen = replace(chosen, rows=1)
+            chosen = replace(chosen, rows=1, planes=1)
         if nontemporal:
             # Lines that caches hold a part of must not be stored past them: that takes far longer.
             chosen = replace(chosen, vectors=max(chosen.vectors, CACHE_LINE // size))
         elif rows_of(1).shared:
             chosen = replace(chosen, rows=chosen.rows + chosen.rows % 2)
         code = ElementCode(element, size)
-        ahead = past_caches and not nontemporal
+        ahead = past_caches and not nontemporal and not unit.core.claims
         _emit_loops(kernel, function.entry_block, code, rows_of, chosen, nontemporal, ahead, unit)
         func.ReturnOp([])
     return function

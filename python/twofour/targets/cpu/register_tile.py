@@ -39,12 +39,14 @@ WORTH_PAIRS = 0.95
 class RegisterTile:
     """Outputs that are summed up together: rows, times vectors along the innermost axis.
 
-    `vector_bytes` are those of a vector, None for whole registers.
+    `vector_bytes` are those of a vector, None for whole registers. There are so many rows in each
+    of some `planes` along the last axis but two.
     """
 
     rows: int
     vectors: int
     vector_bytes: int | None = None
+    planes: int = 1
 
 
 # Sums of so many multiply-adds, boxes of three axes with weights that differ, are faster in this
@@ -52,6 +54,10 @@ class RegisterTile:
 DENSE, DENSE_TILE, IN_COMMON = 20, RegisterTile(4, 1), 0.7
 # Beside those, sums of so many take no longer than their lines take to come.
 MOST_ALONE = 32
+# Tiles of cores that sum up rows of several planes together, the better ones first: of arrays that
+# fit the caches, and of others.
+OF_PLANES = RegisterTile(2, 1, planes=4), RegisterTile(4, 1), RegisterTile(1, 1)
+OF_FAR_PLANES = RegisterTile(1, 1, planes=4), RegisterTile(1, 1)
 
 
 def choose_tile(
@@ -61,17 +67,16 @@ def choose_tile(
 
     A whole register holds `lanes` elements: vectors along the only axis read the same where points
     lie so far apart. `past_caches` says that arrays do not fit the caches, and rows are summed up
-    one by one, but for long sums of rows of planes that share most of what they read.
+    one by one, but for long sums of rows of planes that share most of what they read, or where
+    rows of several planes are summed up together.
     """
-    if past_caches and rank > unit.nontemporal_axes:
-        return _of_planes(rows_of, unit)
+    if past_caches and rank > unit.nontemporal_axes and not unit.core.planes:
+        return _of_planes_past_caches(rows_of, unit)
     return _fastest(rows_of, rank, unit, past_caches, lanes)[1]
 
 
-def _of_planes(rows_of: RowsOf, unit: VectorUnit) -> RegisterTile:
-    """The tile for rows of planes that do not stay in the caches."""
-    if not unit.core.small:
-        return RegisterTile(1, 1)
+def _of_planes_past_caches(rows_of: RowsOf, unit: VectorUnit) -> RegisterTile:
+    """The tile for rows of planes that do not stay in the caches, of one plane."""
     one, two = (_Work.of(rows_of(rows)) for rows in (1, 2))
     if one.multiply_adds >= DENSE and two.streams <= IN_COMMON * 2 * one.streams:
         return DENSE_TILE
@@ -95,7 +100,7 @@ def multiply_adds(rows_of: RowsOf, rank: int, unit: VectorUnit) -> float:
     """
     core = unit.core
     # Narrow tiles of planes take as long as wide ones; the model is right about these.
-    cycles, tile = _fastest(rows_of, min(rank, 2), unit)
+    cycles, tile = _fastest(rows_of, min(rank, 2) if core.narrow else rank, unit)
     if core.scale is not None:
         # Of a register, or of half of one.
         return cycles * core.scale * NOMINAL_BYTES / (unit.bytes // (1 + unit.halved))
@@ -113,10 +118,13 @@ def _fastest(
 
     Without `lanes` vectors are believed to read nothing in common.
     """
-    core, works = unit.core, _works(rows_of, rank, unit, past_caches)
+    core = unit.core
+    if core.planes and rank > 2:
+        return _of_planes(rows_of, unit, past_caches)
+    works = _works(rows_of, rank, unit, past_caches)
     narrow = core.narrow and rank > 2
     sizes = (None, unit.bytes // 2) if unit.halved else (None,)
-    if narrow and core.small and works[1].is_short:
+    if narrow and works[1].is_short:
         sizes = sizes[1:]
     tiles = [
         RegisterTile(rows, vectors, size)
@@ -139,12 +147,21 @@ def _fastest(
     return cycles(best), best
 
 
+def _of_planes(rows_of: RowsOf, unit: VectorUnit, past_caches: bool) -> tuple[float, RegisterTile]:
+    """The cycles of a vector of outputs, and the tile: the first one that fits."""
+    tiles = OF_FAR_PLANES if past_caches else OF_PLANES
+    works = [(_Work.of(rows_of(tile.rows, planes=tile.planes)), tile) for tile in tiles]
+    fitting = (pair for pair in works if pair[0].fits(pair[1].vectors, unit))
+    work, tile = next(fitting, works[-1])
+    return work.cycles(tile.vectors, unit, unit.core, 1), tile
+
+
 def _works(rows_of: RowsOf, rank: int, unit: VectorUnit, past_caches: bool) -> dict[int, "_Work"]:
     """The numbers of rows that a tile may have, and what they take."""
     core, one = unit.core, _Work.of(rows_of(1))
     if rank == 1 or past_caches:
         return {1: one}
-    if core.small and rank > 2 and one.is_short:
+    if core.narrow and rank > 2 and one.is_short:
         return _short_works(rows_of, one)
     eight = core.eight_rows is not None and one.vectors >= core.eight_rows
     works = {rows: _Work.of(rows_of(rows)) for rows in ROWS if rows < MANY_ROWS or eight}

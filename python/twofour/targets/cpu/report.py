@@ -19,10 +19,10 @@ from twofour.targets.cpu.vector_unit import vector_unit
 def cpu_report(compiled: CompiledCpu) -> dict:
     """Blocks and tiles of a linear step by direct sums, as plain values for JSON.
 
-    `register_tile`: rows and vectors of outputs that are summed up together, the bytes of a vector,
-    and whether the rows are summed up in pairs. `time_tile`: steps of a tile, its extents and
-    whether it is streamed along the slowest axis, on a large fixed `domain`, by a run of many steps
-    on so many `threads`. Both None for programs and schedules that have none.
+    `register_tile`: planes, rows and vectors of outputs that are summed up together, the bytes of a
+    vector, and whether the rows are summed up in pairs. `time_tile`: steps of a tile, its extents
+    and whether it is streamed along the slowest axis, on a large fixed `domain`, by a run of many
+    steps on so many `threads`. Both None for programs and schedules that have none.
     """
     report = {"register_tile": None, "time_tile": None}
     if not compiled.is_step or compiled.schedule != "direct":
@@ -43,6 +43,7 @@ def _register_tile(kernel: DirectKernel, itemsize: int) -> dict:
     tile = kernel.tile(unit, unit.bytes // max(4, itemsize))
     size = tile.vector_bytes or unit.bytes
     return {
+        "planes": tile.planes,
         "rows": tile.rows,
         "vectors": tile.vectors,
         "vector_bytes": size,
@@ -55,11 +56,12 @@ def _time_tile(compiled: CompiledCpu, domain: tuple[int, ...]) -> dict:
     boundary = parse_boundary("fixed", len(domain))
     kernel = LinearKernel(None, single.reach_lo, single.reach_hi)
     interior = updated_box(domain, kernel, boundary, None)
-    geometry = Geometry(interior, single.reach_lo, single.reach_hi, boundary)
+    unit = vector_unit("host")
+    geometry = Geometry(interior, single.reach_lo, single.reach_hi, boundary, unit.core.slab)
     steps, extents = compiled.time_tile or (None, None)
     if steps is None:
         itemsize = element_type(compiled.element).itemsize
-        work = compiled.direct_kernel(single).work(vector_unit("host"))
+        work = compiled.direct_kernel(single).work(unit)
         choice = choose_tiles(geometry, itemsize, work, MANY_STEPS, threads, caches())
         steps, extents = choice.steps, choice.extents
     return {

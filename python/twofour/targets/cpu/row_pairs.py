@@ -88,7 +88,7 @@ def _steps(terms: PairedTerms, count: int, first: int) -> list[Step]:
 
     def add(target: int, weight: float, term: Term, row: int, minus: tuple[Signed, ...] = ()):
         if weight:
-            found[term.shifted(row), minus].append((target, weight))
+            found[term.shifted((row, 0)), minus].append((target, weight))
 
     for row in range(count):
         for term in terms.alone:
@@ -96,7 +96,7 @@ def _steps(terms: PairedTerms, count: int, first: int) -> list[Step]:
         parity = (row + first) % 2
         for pair in terms.pairs:
             upper, lower = pair.upper, pair.lower
-            both = lower.shifted(row - parity)
+            both = lower.shifted((row - parity, 0))
             if parity == 0 or row == 0:
                 add(count + (row + first) // 2, upper.weight + lower.weight, lower, row - parity)
             own = lower if parity else upper

@@ -7,10 +7,12 @@ up together then share the sum, as they share a vector: of the 49 multiply-adds 
 of 7 x 7 points 28 are left. Sums that no two rows would share stay products: they took longer.
 """
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import add
 
 # Sums are worth their additions where, in so many rows together, no more than this part of the
 # operations is left, and for so many points: sweeps of fewer wait for memory.
@@ -34,13 +36,12 @@ class Term:
     @property
     def places(self) -> tuple[Signed, ...]:
         """The points, whatever row they lie in."""
-        return self.shifted(-self.points[0][0][-2])
+        *planes, row, _ = self.points[0][0]
+        return self.shifted((*(0 for _ in planes), -row, 0))
 
-    def shifted(self, row: int) -> tuple[Signed, ...]:
-        """The points for an output `row` rows further on."""
-        if row == 0:
-            return self.points
-        return tuple(((*at[:-2], at[-2] + row, at[-1]), sign) for at, sign in self.points)
+    def shifted(self, by: Offset) -> tuple[Signed, ...]:
+        """The points for an output so much further on."""
+        return tuple((tuple(map(add, at, by)), sign) for at, sign in self.points)
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,8 @@ class Rows:
     by_columns: bool = False
 
 
-# What is added to so many rows; with rows in pairs, from a first one that is even (0) or odd (1).
+# What is added to so many rows, of so many `planes`; with rows in pairs, from a first one that is
+# even (0) or odd (1).
 RowsOf = Callable[..., Rows]
 
 
@@ -92,7 +94,8 @@ def terms_of(
     if not reassociate or len(points[0][0]) == 1 or len(points) < MANY_POINTS:
         return alone
     together = _in_common(points)
-    steps = _steps(together, MANY_ROWS)
+    rank = len(points[0][0])
+    steps = _steps(together, _outputs(rank, MANY_ROWS))
     operations = sum(len(step.weights) + len(step.points) - 1 for step in steps)
     return together if operations <= WORTHWHILE * MANY_ROWS * len(alone) else alone
 
@@ -124,24 +127,34 @@ def is_box_that_differs(terms: Sequence[Term]) -> bool:
 
 
 def sum_rows(
-    inputs: Sequence[Sequence[Term]], rank: int, count: int, by_columns: bool = False
+    inputs: Sequence[Sequence[Term]],
+    rank: int,
+    count: int,
+    planes: int = 1,
+    by_columns: bool = False,
 ) -> Rows:
-    """So many rows of outputs along the last axis but one, or one of one axis, for each input.
+    """So many rows of outputs in each of so many planes, for each input; one row of one axis.
 
     Every output gets its terms in their order, or with `by_columns` column after column, whatever
-    the count.
+    the numbers. Planes lie along the last axis but two.
     """
-    count = count if rank > 1 else 1
-    outputs = [(0,) * (rank - 2) + (row, 0)[-rank:] for row in range(count)]
-    steps = [_steps(terms, count, by_columns) for terms in inputs]
+    outputs = _outputs(rank, count, planes)
+    steps = [_steps(terms, outputs, by_columns) for terms in inputs]
     return Rows(outputs, steps, by_columns=by_columns)
 
 
-def _steps(terms: Sequence[Term], count: int, by_columns: bool = False) -> list[Step]:
+def _outputs(rank: int, count: int, planes: int = 1) -> list[Offset]:
+    rows = itertools.product(range(planes if rank > 2 else 1), range(count if rank > 1 else 1))
+    return [((0,) * (rank - 3) + (plane, row, 0))[-rank:] for plane, row in rows]
+
+
+def _steps(
+    terms: Sequence[Term], outputs: Sequence[Offset], by_columns: bool = False
+) -> list[Step]:
     found: dict[tuple[Signed, ...], list[tuple[int, float]]] = {}
-    for row in range(count):
+    for number, output in enumerate(outputs):
         for term in terms:
-            found.setdefault(term.shifted(row), []).append((row, term.weight))
+            found.setdefault(term.shifted(output), []).append((number, term.weight))
     # Terms have different first points, so that shifted ones keep their order.
     steps = [Step(points, weights) for points, weights in sorted(found.items())]
     return sorted(steps, key=lambda step: step.first[-1]) if by_columns else steps
