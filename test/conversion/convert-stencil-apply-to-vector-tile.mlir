@@ -1,8 +1,11 @@
 // RUN: twofour-opt %s --convert-stencil-apply-to-vector | filecheck %s
 // RUN: twofour-opt %s --convert-stencil-apply-to-vector='machine=avx2' | filecheck %s --check-prefix=AVX2
+// RUN: twofour-opt %s --convert-stencil-apply-to-vector='machine=sapphirerapids' | filecheck %s --check-prefix=PLANES
 
 !temp = !stencil.temp<#stencil.bounds<[-4, -4], [12, 76]>, f64>
 !inner = !stencil.temp<#stencil.bounds<[0, 0], [8, 72]>, f64>
+!cube = !stencil.temp<#stencil.bounds<[-1, 0, 0], [13, 12, 72]>, f64>
+!core = !stencil.temp<#stencil.bounds<[0, 0, 0], [12, 12, 72]>, f64>
 
 // No point is read twice: four vectors of one row.
 
@@ -79,4 +82,48 @@ func.func @column(%a: !temp) -> !inner {
     "stencil.return"(%a7) : (f64) -> ()
   }) : () -> !inner
   return %r : !inner
+}
+
+// A point and the one below it: rows of four planes have three of five vectors in common. What
+// shares nothing is computed row by row.
+
+// PLANES-LABEL: func.func @below_kernel0(
+// PLANES: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c4{{.*}} {
+// PLANES: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c1{{.*}} {
+// PLANES: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c8{{.*}} {
+// PLANES-COUNT-5: vector.load
+// PLANES-NOT: vector.load
+// PLANES-COUNT-4: vector.store
+// PLANES-NEXT: }
+// CHECK-LABEL: func.func @below_kernel0(
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK-COUNT-2: vector.load
+// CHECK-COUNT-1: vector.store
+// CHECK-NEXT: }
+func.func @below(%a: !cube) -> !core {
+  %r = "stencil.apply"() ({
+    %x = "stencil.access"(%a) {offset = array<i64: 0, 0, 0>} : (!cube) -> f64
+    %y = "stencil.access"(%a) {offset = array<i64: -1, 0, 0>} : (!cube) -> f64
+    %m = arith.maximumf %x, %y : f64
+    "stencil.return"(%m) : (f64) -> ()
+  }) : () -> !core
+  return %r : !core
+}
+
+// PLANES-LABEL: func.func @square_kernel0(
+// PLANES: scf.for
+// PLANES: scf.for
+// PLANES: scf.for
+// PLANES-COUNT-1: vector.load
+// PLANES-COUNT-1: vector.store
+// PLANES-NEXT: }
+func.func @square(%a: !cube) -> !core {
+  %r = "stencil.apply"() ({
+    %x = "stencil.access"(%a) {offset = array<i64: 0, 0, 0>} : (!cube) -> f64
+    %m = arith.mulf %x, %x : f64
+    "stencil.return"(%m) : (f64) -> ()
+  }) : () -> !core
+  return %r : !core
 }

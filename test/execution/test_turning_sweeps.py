@@ -2,6 +2,7 @@
 """Sweeps go up and down the rows in turn, so that each begins with what is in the nearer caches."""
 
 import ctypes
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -30,12 +31,12 @@ ROWS, COLUMNS = 40, 8
 class Recorder:
     """A kernel of one input and one output that notes which rows it is to compute."""
 
-    def __init__(self):
+    def __init__(self, rank=2):
         self.calls: list[tuple[int, int]] = []
         kind = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2)
         self._function = kind(self._note)
         address = ctypes.cast(self._function, ctypes.c_void_p).value
-        self.native = NativeKernel("note", address, 2, 1, 1, self._function)
+        self.native = NativeKernel("note", address, rank, 1, 1, self._function)
 
     def _note(self, source, target, begin, end):
         first = ctypes.cast(target, ctypes.POINTER(ctypes.c_int64))[1]
@@ -68,6 +69,21 @@ def test_tiles_of_single_steps():
     run_legs([Leg(program, *arrays, 3)], 1)
     up = [0, 10, 20, 30]
     assert recorder.rows_in(*arrays) == [*up, *up[::-1], *up]
+
+
+@pytest.mark.parametrize("planes", [1, 4])
+def test_blocks_of_planes_are_as_many_as_are_computed_at_once(planes, monkeypatch):
+    """However little of them the caches hold."""
+    monkeypatch.setattr(step_tables, "caches", lambda: Caches(1 << 8, 1 << 20))
+    recorder, whole = Recorder(3), (slice(None),) * 3
+    launch = Launch(recorder.native, (View(0, whole),), (View(1, whole),))
+    buffers = [Buffer((ROWS, COLUMNS, 1), np.dtype(np.float64))] * 2
+    code = replace(step_driver(2), planes=planes)
+    tables = StepTables(code, buffers, [[[launch]]], 0)
+    arrays = np.zeros((2, ROWS, COLUMNS, 1))
+    words = tables.bind(arrays).stretch(0, 1)
+    code.drive((ctypes.c_int64 * len(words))(*words), 1, 0, 1)
+    assert recorder.rows_in(*arrays) == list(range(0, ROWS, planes))
 
 
 @pytest.mark.parametrize("rows, up", [(16, [0, 16, 32]), (40, [0])])

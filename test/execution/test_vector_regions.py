@@ -311,11 +311,16 @@ def test_results_over_what_is_read_at_the_same_points(
 
 
 SHAPES = [(77,), (1, 1), (6, 37), (3, 5, 21)]
-TILES = [RegisterTile(1, 1), RegisterTile(3, 2), RegisterTile(4, 1, 32)]
+TILES = [
+    RegisterTile(1, 1),
+    RegisterTile(3, 2),
+    RegisterTile(4, 1, 32),
+    RegisterTile(2, 1, planes=2),
+]
 
 
 @pytest.mark.parametrize("large", [False, True])
-@pytest.mark.parametrize("tile", TILES, ids=lambda t: f"{t.rows}x{t.vectors}")
+@pytest.mark.parametrize("tile", TILES, ids=lambda t: f"{t.planes}x{t.rows}x{t.vectors}")
 @pytest.mark.parametrize("element", ["f64", "f32"])
 def test_blocks_and_what_they_leave(tmp_path, monkeypatch, large, tile, element):
     monkeypatch.setattr(slices, "WAKING_POINTS", 1)

@@ -2,6 +2,7 @@
 """How deep and large the model makes time tiles, on machines that are not this one."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +13,7 @@ from twofour.runtime.sweeps import Box
 from twofour.runtime.tile_choice import (
     BARRIER,
     SHORTEST_TURN,
+    _of_depth,
     choose_residence,
     choose_tiles,
     past_caches,
@@ -28,6 +30,14 @@ def domain(shape, reach=1, boundary="periodic"):
     rank = len(shape)
     entries = parse_boundary(boundary, rank)
     return Geometry(Box((0,) * rank, shape), (reach,) * rank, (reach,) * rank, entries)
+
+
+def test_tiles_of_kernels_of_several_planes_have_several_rows():
+    """Four for each plane that is computed at once."""
+    for planes, least in ((1, 4), (4, 16)):
+        geometry = replace(domain((256, 256, 256), boundary="fixed"), planes=planes)
+        found = {c.extents[1] for c in _of_depth(geometry, 8, 7, 3, 2, MESH)}
+        assert min(found) == least
 
 
 def choose(shape, reach=1, terms=9, steps=100, threads=1, machine=MACHINE, boundary="periodic"):

@@ -45,9 +45,9 @@ from twofour.runtime.tiles import (
 )
 
 
-def advance(u, weights, boundary, steps, extents, interior=None, blocks=POINTS):
+def advance(u, weights, boundary, steps, extents, interior=None, blocks=POINTS, planes=1):
     """One sweep of tiles, each starting from scratch."""
-    geometry = geometry_of(weights, boundary, u.shape, interior)
+    geometry = geometry_of(weights, boundary, u.shape, interior, planes)
     target = np.full(u.shape, np.nan)
     inside = geometry.interior.slices
     if geometry.interior.empty:
@@ -64,11 +64,11 @@ def advance(u, weights, boundary, steps, extents, interior=None, blocks=POINTS):
     return result
 
 
-def check(weights, boundary, shape, steps, extents, interior=None, blocks=POINTS):
+def check(weights, boundary, shape, steps, extents, interior=None, blocks=POINTS, planes=1):
     entries = parse_boundary(boundary, len(shape))
     u = np.random.default_rng(1).integers(-8, 9, shape).astype(np.float64)
     wanted = reference(u, weights, entries, steps, interior)
-    result = advance(u, weights, entries, steps, extents, interior, blocks)
+    result = advance(u, weights, entries, steps, extents, interior, blocks, planes)
     if interior is not None:
         # Tiles leave the halo to whoever gives the result away.
         box = tuple(map(slice, *interior))
@@ -102,7 +102,8 @@ def test_random_stencils_in_streamed_tiles(data):
     boundary = data.draw(st.tuples(*[st.sampled_from(BOUNDARIES)] * 3))
     blocks = Blocks(data.draw(st.sampled_from([1, 4])), data.draw(st.sampled_from([1, 2])))
     steps = data.draw(st.integers(2, 5))
-    check(weights, ",".join(boundary), shape, steps, extents, blocks=blocks)
+    planes = data.draw(st.sampled_from([1, 3, 4]))
+    check(weights, ",".join(boundary), shape, steps, extents, blocks=blocks, planes=planes)
 
 
 @pytest.mark.parametrize("boundary", BOUNDARIES)
@@ -113,11 +114,13 @@ def test_streamed_tiles_of_stencils_that_reach_to_one_side(boundary, reach):
         check(weights, f"{boundary},fixed,reflect", (41, 3, 3), steps, (41, 3, 3))
 
 
+@pytest.mark.parametrize("at_once", [1, 4])
 @pytest.mark.parametrize("boundary", BOUNDARIES)
 @pytest.mark.parametrize("reach", [(1, 1), (3, 0), (0, 4), (8, 8), (8, 0), (0, 8), (8, 1), (1, 8)])
-def test_windows_hold_what_streamed_tiles_need(boundary, reach):
+def test_windows_hold_what_streamed_tiles_need(boundary, reach, at_once):
     steps, weights = 4, {(-reach[0], 0, 0): 0.5, (reach[1], 0, 1): 0.25, (0, -1, 0): 0.25}
-    geometry = geometry_of(weights, parse_boundary(boundary, 3), (90, 7, 9))
+    entries = parse_boundary(boundary, 3)
+    geometry = geometry_of(weights, entries, (90, 7, 9), planes=at_once)
     tile = tile_steps(geometry, geometry.interior, steps, lambda points: points)
     assert isinstance(tile, StreamedSteps)
     planes, swept = window(geometry), 0
@@ -126,6 +129,7 @@ def test_windows_hold_what_streamed_tiles_need(boundary, reach):
         if isinstance(action, Sweep):
             sides.append((action.source, action.shape[0] + sum(reach)))
             swept += math.prod(action.shape)
+            assert action.shape[0] <= max(2, at_once)
         elif action.source is not None:
             sides.append((action.source, action.shape[0]))
         for cells, extent in sides:
@@ -190,6 +194,16 @@ def test_parts_of_many_rows_are_whole_blocks_of_them(rank):
     assert max(upper - lower for lower, upper in rows) <= 48
     few = cut(geometry, (2, 13, 7)[-rank:])[rank - 2]
     assert any((upper - lower) % 8 for lower, upper in few[:-1])
+
+
+def test_parts_of_planes_are_as_many_as_are_computed_at_once():
+    entries = parse_boundary("fixed", 3)
+    for planes in (1, 4):
+        geometry = geometry_of(STAR_3D, entries, (102, 9, 9), planes=planes)
+        parts = cut(geometry, (15, 7, 7))[0]
+        sizes = {upper - lower for lower, upper in parts}
+        assert (parts[0][0], parts[-1][1], max(sizes)) == (1, 101, 16 if planes > 1 else 15)
+        assert all(size % 4 == 0 for size in sizes) == (planes > 1)
 
 
 def test_one_step_needs_scratch_at_the_rim_only():

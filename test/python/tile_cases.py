@@ -38,7 +38,7 @@ def random_cases(draw, rank):
     return weights, ",".join(boundary), shape, extents
 
 
-def geometry_of(weights, boundary, shape, interior=None) -> Geometry:
+def geometry_of(weights, boundary, shape, interior=None, planes=1) -> Geometry:
     """The domain that is an array of `shape`, or the interior of one."""
     columns = list(zip(*weights, strict=True))
     lo = tuple(-min(column) for column in columns)
@@ -48,7 +48,7 @@ def geometry_of(weights, boundary, shape, interior=None) -> Geometry:
         lower = tuple(max(0, r) * f for r, f in zip(lo, rim, strict=True))
         upper = tuple(n - max(0, r) * f for n, r, f in zip(shape, hi, rim, strict=True))
         interior = lower, upper
-    return Geometry(Box(*interior), lo, hi, tuple(boundary))
+    return Geometry(Box(*interior), lo, hi, tuple(boundary), planes)
 
 
 class Arrays:

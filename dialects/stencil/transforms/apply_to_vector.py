@@ -23,8 +23,9 @@ selected. Regions with loops in them, and with numbers of 8 and 16 bits, are lef
 `convert-stencil-to-loops`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from operator import add
 from typing import ClassVar
 
 from twofour.dialects.stencil.large_arrays import are_large, are_stored_over_inputs
@@ -33,14 +34,13 @@ from twofour.dialects.stencil.region_kernel import replace_by_kernel
 from twofour.dialects.stencil.regions import AppliedRegion
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.dialects.stencil.vector_region import VectorRegion, calls_functions, widest_bits
-from twofour.errors import TwofourError
 from twofour.mlir import func, ir
 from twofour.passes import ModulePass
 from twofour.runtime.page_offset import CACHE_LINE
 from twofour.targets.cpu.block_loops import ROWS_PAST_CACHES, BlockLoops
 from twofour.targets.cpu.kernel_abi import IN_PLACE_ATTRIBUTE, EntryConstants
 from twofour.targets.cpu.read_ahead import ReadAhead
-from twofour.targets.cpu.register_tile import RegisterTile
+from twofour.targets.cpu.register_tile import RegisterTile, given_tile
 from twofour.targets.cpu.row_sums import sum_rows
 from twofour.targets.cpu.vector_unit import Machine, VectorUnit, vector_unit
 
@@ -59,10 +59,10 @@ def _tile(region: AppliedRegion, unit: VectorUnit) -> RegisterTile:
     """The block of outputs for arrays in the caches."""
     rank, size = region.domain.rank, len(nested_ops(region.apply))
     if rank > 2:
-        return RegisterTile(1, 1, unit.bytes // 2 if unit.halved else None)
+        return _tile_of_planes(region, unit, size)
     if rank == 1 or calls_functions(region.apply):
         return RegisterTile(1, 1)
-    alone, few, many = (_reads(region, tile.rows) for tile in (ALONE, FEW_ROWS, MANY_ROWS))
+    alone, few, many = (_reads(region, tile) for tile in (ALONE, FEW_ROWS, MANY_ROWS))
     arrays = len(region.inputs) + len(region.apply.results)
     if few == alone or size * FEW_ROWS.rows > MAX_OPS:
         return ALONE if size * ALONE.vectors <= MAX_OPS else RegisterTile(1, 1)
@@ -71,14 +71,25 @@ def _tile(region: AppliedRegion, unit: VectorUnit) -> RegisterTile:
     return MANY_ROWS if few - many >= WORTHWHILE * arrays else FEW_ROWS
 
 
-def _reads(region: AppliedRegion, rows: int) -> float:
-    """The vectors that are read for an output, where so many rows are computed together."""
+def _tile_of_planes(region: AppliedRegion, unit: VectorUnit, size: int) -> RegisterTile:
+    """Rows of several planes where a core computes them at once and they share what they read."""
+    alone = RegisterTile(1, 1, unit.bytes // 2 if unit.halved else None)
+    several = replace(alone, planes=unit.core.planes)
+    if size * several.planes > MAX_OPS or calls_functions(region.apply):
+        return alone
+    return several if _reads(region, several) < _reads(region, alone) else alone
+
+
+def _reads(region: AppliedRegion, tile: RegisterTile) -> float:
+    """The vectors that are read for an output, where the rows of a tile are computed together."""
+    rank = region.domain.rank
+    outputs = sum_rows([], rank, tile.rows, tile.planes).outputs
     points = (
-        {(item.temp, *at[:-2], at[-2] + row, at[-1]) for at in item.offsets for row in range(rows)}
+        {tuple(map(add, at, output)) for at in item.offsets for output in outputs}
         for item in region.inputs
-        if len(item.axes) == 2
+        if len(item.axes) == rank
     )
-    return sum(map(len, points)) / rows
+    return sum(map(len, points)) / len(outputs)
 
 
 def _rows_read(region: AppliedRegion) -> int:
@@ -102,7 +113,7 @@ def _emit(
     nontemporal = large and rank <= unit.nontemporal_axes
     if nontemporal and are_stored_over_inputs(apply, region.inputs):
         large = nontemporal = False
-    tile = RegisterTile(*options.tile) if options.tile else _tile(region, unit)
+    tile = given_tile(options.tile) if options.tile else _tile(region, unit)
     lanes = (tile.vector_bytes or unit.bytes) * 8 // bits
     outputs = region.outputs(arguments)
     constants = EntryConstants(function.entry_block)
@@ -111,7 +122,7 @@ def _emit(
         size = lanes * outputs[0].type.element_type.width // 8
         # Lines that caches hold a part of must not be stored past them: that takes far longer.
         tile = RegisterTile(1, max(tile.vectors, CACHE_LINE // size))
-    elif large and _rows_read(region) > FOLLOWED:
+    elif large and _rows_read(region) > FOLLOWED and not unit.core.claims:
         ahead = ReadAhead(region.last_rows(arguments), outputs, constants)
     function.attributes[IN_PLACE_ATTRIBUTE] = ir.UnitAttr.get()
     BlockLoops(
@@ -144,8 +155,8 @@ class ConvertStencilApplyToVectorPass(ModulePass):
     past_caches: bool = False
 
     def __post_init__(self):
-        if self.tile is not None and (len(self.tile) != 2 or min(self.tile) < 1):
-            raise TwofourError(f"expected tile=ROWS,VECTORS of at least 1, got {self.tile}")
+        if self.tile is not None:
+            given_tile(self.tile)
 
     def run(self, module: ir.Operation) -> None:
         for apply in nested_ops(module, ApplyOp.OPERATION_NAME):

@@ -35,11 +35,10 @@ from twofour.dialects.stencil.large_arrays import are_large, are_stored_over_inp
 from twofour.dialects.stencil.ops import WeightedSumOp
 from twofour.dialects.stencil.sweep import kernel_name, module_end, replace_by_sweep
 from twofour.dialects.stencil.traversal import nested_ops
-from twofour.errors import TwofourError
 from twofour.mlir import ir
 from twofour.passes import ModulePass
 from twofour.targets.cpu.direct_kernel import DirectKernel, build_direct_kernel
-from twofour.targets.cpu.register_tile import RegisterTile
+from twofour.targets.cpu.register_tile import given_tile
 from twofour.targets.cpu.vector_unit import Machine, vector_unit
 
 PAST_CACHES = "_past_caches"
@@ -52,7 +51,7 @@ def _convert(op, options: "ConvertStencilToVectorPass") -> None:
     )
     with module_end(op), op.location:
         unit = vector_unit(options.machine)
-        tile = options.tile and RegisterTile(*options.tile)
+        tile = options.tile and given_tile(options.tile)
         element = op.results[0].type.element_type
         waits = kernel.waits_for_memory(element, unit)
         instead = (
@@ -77,12 +76,14 @@ class ConvertStencilToVectorPass(ModulePass):
 
     `machine` names the vector registers to use: avx512, sapphirerapids, znver4, avx2, sse, neon, or
     those of the host. `tile` = rows, vectors is the block of outputs that is summed up in
-    registers; a model of the processor chooses it otherwise. With `reassociate` inputs of a row
+    registers, = planes, rows, vectors one of rows in several planes; a model of the processor
+    chooses it otherwise. With `reassociate` inputs of a row
     that have the same weight are added before they are multiplied, and rows are summed up in pairs
     where that is faster (znver4; a tile has an even number of rows then), boxes of weights that
     differ column by column (sapphirerapids). `past_caches`: kernels that wait for memory get
     another one beside them, NAME_past_caches, for arrays larger than the caches: rows are summed up
-    one by one, and stored past the caches, in three axes not on znver4 and sapphirerapids. With
+    one by one and stored past the caches, in three axes on sapphirerapids one in each of several
+    planes, and there and on znver4 stored to the caches. With
     `instead`, kernels of such arrays are like that themselves. On sapphirerapids other kernels ask
     for the lines of a block before they compute it.
     """
@@ -94,8 +95,8 @@ class ConvertStencilToVectorPass(ModulePass):
     past_caches: Literal["no", "beside", "instead"] = "no"
 
     def __post_init__(self):
-        if self.tile is not None and (len(self.tile) != 2 or min(self.tile) < 1):
-            raise TwofourError(f"expected tile=ROWS,VECTORS of at least 1, got {self.tile}")
+        if self.tile is not None:
+            given_tile(self.tile)
 
     def run(self, module: ir.Operation) -> None:
         while sums := nested_ops(module, WeightedSumOp.OPERATION_NAME):

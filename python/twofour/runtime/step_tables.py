@@ -20,8 +20,8 @@ from twofour.runtime.loops import Launch
 from twofour.runtime.native import descriptor
 from twofour.runtime.processor import caches
 
-# Part of a core's second cache for the rows of a block, which are a multiple of those that kernels
-# sum up at once.
+# Part of a core's second cache for the rows of a block, of which there are a multiple of those that
+# kernels sum up at once.
 BLOCK_SHARE, ROWS = 0.25, 8
 STRETCH_WORDS = 5
 
@@ -30,19 +30,23 @@ STRETCH_WORDS = 5
 class StepCode:
     """Native code: the driver, what gives the address of copies of cells, and what owns them.
 
-    `copy(rank, itemsize)` is for views of that rank, of elements of so many bytes.
+    `copy(rank, itemsize)` is for views of that rank, of elements of so many bytes. Kernels compute
+    `planes` planes at once, of three axes and more.
     """
 
     drive: Callable
     copy: Callable[[int, int], int]
     keep_alive: object
+    planes: int
 
 
-def step_code(drive: int, copy: Callable[[int, int], int], keep_alive: object) -> StepCode:
+def step_code(
+    drive: int, copy: Callable[[int, int], int], keep_alive: object, planes: int = 1
+) -> StepCode:
     """The native code at these addresses."""
     pointer, number = ctypes.c_void_p, ctypes.c_int64
     kind = ctypes.CFUNCTYPE(None, pointer, *[number] * 3)
-    return StepCode(kind(drive), copy, keep_alive)
+    return StepCode(kind(drive), copy, keep_alive, planes)
 
 
 @dataclass(frozen=True)
@@ -144,8 +148,8 @@ class StepTables:
             for buffer, words in self._views[first_view:]
             if buffer >= 0
         )
-        # Of planes, a single one may be much.
-        least = ROWS if max(model.ndim for model in self._models) < 3 else 1
+        # Of planes, more than kernels compute at once may be much.
+        least = ROWS if max(model.ndim for model in self._models) < 3 else self._code.planes
         return max(least, int(BLOCK_SHARE * caches().second / bytes_of_row) // least * least)
 
     def _command(self, action: Copy | Launch) -> tuple[int, ...]:

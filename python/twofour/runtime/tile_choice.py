@@ -22,8 +22,9 @@ DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16)
 MANY_STEPS = DEPTHS[-1] + 1
 # Bytes of a row from which on it is better stored past the caches.
 LONG_ROW = 1024
-# Shorter rows would spend their time on starting.
-SHORTEST_ROW = 2048  # bytes
+# Shorter rows, and fewer of a plane for each one that kernels compute at once, would spend their
+# time on starting.
+SHORTEST_ROW, FEWEST_ROWS = 2048, 4  # bytes, rows
 # Points and steps between two meetings of threads that are worth the wait of each.
 WAITING_POINTS = 1 << 15
 # Part of a cache that is there for one kind of data, and of the last-level cache for the scratch
@@ -236,11 +237,11 @@ def _reads(
     )
     if depth > 1:
         return along * math.prod(across)
-    planes = itemsize * (reach[0] + 2)
+    planes = itemsize * (reach[0] + geometry.slab)
     if geometry.rank < 3 or planes * math.prod(interior[1:]) <= second:
         return math.prod(across)
     stay = planes * math.prod(extents[1:]) <= second
-    return (along if stay else 1 + reach[0]) * math.prod(across)
+    return (along if stay else 1 + reach[0] / geometry.planes) * math.prod(across)
 
 
 def _row_ends(geometry: Geometry, work: float, haloed: bool) -> float:
@@ -293,11 +294,9 @@ def _extents(
 ) -> Iterator[tuple[int, ...]]:
     """Extents of tiles whose scratch arrays fit the cache, the slowest axis as long as it may."""
     interior = geometry.interior.shape
-    shortest = max(1, SHORTEST_ROW // itemsize)
-    choices = [
-        list(_halved(n, shortest if axis == len(interior) - 1 else 4))
-        for axis, n in enumerate(interior)
-    ][1:]
+    least = [FEWEST_ROWS * geometry.planes] * len(interior)
+    least[-1] = max(1, SHORTEST_ROW // itemsize)
+    choices = [list(_halved(*pair)) for pair in zip(interior, least, strict=True)][1:]
     if depth == 1:
         # Enough parts for the threads to share out, and for sweeps to turn round.
         fair = -(-interior[0] // (4 * threads)) if threads > 1 else interior[0]

@@ -39,10 +39,10 @@ class TiledStepper:
 
     `work` is the number of multiply-adds of a point. `past_caches` gives the same kernel for arrays
     that do not fit the caches, with `nontemporal` one that stores past them. Kernels compute at
-    most `block` points at once along the last axis; `slab` is that of Geometry. `tile` = (steps,
-    extents) are the tiles to use, or `resident` = extents those of single steps in arrays of the
-    stepper's own; otherwise a model chooses. Results have the bits of single steps, whatever the
-    tiles and the number of threads.
+    most `block` points at once along the last axis, and `planes` planes (see Geometry). `tile` =
+    (steps, extents) are the tiles to use, or `resident` = extents those of single steps in arrays
+    of the stepper's own; otherwise a model chooses. Results have the bits of single steps, whatever
+    the tiles and the number of threads.
     """
 
     memory: Memory = HOST
@@ -57,7 +57,7 @@ class TiledStepper:
         past_caches: Callable[[], NativeKernel | None] = lambda: None,
         nontemporal: bool = True,
         block: int = 1,
-        slab: int = 2,
+        planes: int = 1,
         threads: int | None = None,
         interior: tuple[Sequence[int], Sequence[int]] | None = None,
         tile: tuple[int, Sequence[int]] | None = None,
@@ -72,7 +72,7 @@ class TiledStepper:
         self.work, self.tile, self.resident = work, tile, resident
         self._code = code
         self._past_caches, self._nontemporal = past_caches, nontemporal
-        self._block, self._slab = block, slab
+        self._block, self._planes = block, planes
         self.pool = BufferPool()
         self._plans: dict[tuple[int, ...], _Plan | None] = {}
 
@@ -107,7 +107,7 @@ class TiledStepper:
     def geometry(self, interior: Box) -> Geometry:
         """The domain with this interior."""
         reach = self.single.reach_lo, self.single.reach_hi
-        return Geometry(interior, *reach, self.boundary, self._slab)
+        return Geometry(interior, *reach, self.boundary, self._planes)
 
     def program(
         self, geometry: Geometry, layouts: tuple[Layout, Layout], steps: int, extents: Sequence[int]

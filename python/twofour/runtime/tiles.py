@@ -117,15 +117,20 @@ class Geometry:
     """A domain in an array: its interior, the reach of one step and the boundary, an axis each.
 
     The interior is what is updated. On `fixed` axes the array holds the rim that is read, on other
-    axes nothing outside the interior is read. Steps of streamed tiles write `slab` planes at a
-    time.
+    axes nothing outside the interior is read. Kernels compute `planes` planes at once, of three
+    axes and more.
     """
 
     interior: Box
     reach_lo: tuple[int, ...]
     reach_hi: tuple[int, ...]
     boundary: tuple[AxisBoundary, ...]
-    slab: int = 2
+    planes: int = 1
+
+    @property
+    def slab(self) -> int:
+        """Planes that a step of a streamed tile writes at a time."""
+        return max(2, self.planes)
 
     @property
     def rank(self) -> int:
@@ -164,10 +169,12 @@ def cut(
 ) -> list[list[tuple[int, int]]]:
     """Cut the interior into parts of about `extents` points an axis, of about one size.
 
-    Long rows are cut between blocks, and many of them such that blocks of rows leave nothing. No
-    part is shorter than the reach of a step, unless the interior is: what lies beyond an end
-    depends on cells within a reach of it.
+    Long rows are cut between blocks, and many of them, or of their planes, such that those computed
+    at once leave nothing. No part is shorter than the reach of a step, unless the interior is: what
+    lies beyond an end depends on cells within a reach of it.
     """
+    last = geometry.rank - 1
+    at_once = {last: blocks.points, last - 1: ROWS, last - 2: geometry.planes}
     parts = []
     for axis, wanted in enumerate(extents):
         lower, upper = geometry.interior.lower[axis], geometry.interior.upper[axis]
@@ -175,10 +182,11 @@ def cut(
         least = max(1, geometry.below[axis] + geometry.above[axis])
         count = max(1, min(-(-extent // max(1, wanted)), extent // least))
         bounds = [lower + extent * part // count for part in range(count + 1)]
-        if axis == geometry.rank - 1 and extent // count > least + 2 * blocks.points:
-            bounds[1:-1] = [round(b / blocks.points) * blocks.points for b in bounds[1:-1]]
-        elif axis == geometry.rank - 2 and extent // count > least + 2 * ROWS:
-            bounds[1:-1] = [lower + round((b - lower) / ROWS) * ROWS for b in bounds[1:-1]]
+        size = at_once.get(axis, 1)
+        if extent // count > least + 2 * size:
+            # Blocks of points begin cache lines of the array, others begin with the interior.
+            first = 0 if axis == last else lower
+            bounds[1:-1] = [first + round((b - first) / size) * size for b in bounds[1:-1]]
         parts.append(list(itertools.pairwise(bounds)))
     return parts
 

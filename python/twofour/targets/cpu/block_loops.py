@@ -181,7 +181,7 @@ class BlockLoops:
 
     def _rows(self, count: int) -> Rows:
         """So many rows, in each of the tile's planes."""
-        planes = self.tile.planes
+        planes = self.tile.planes if self._rank > 2 else 1
         return self.rows_of(count, planes=planes) if planes > 1 else self.rows_of(count)
 
     def _row(self, number: int) -> Rows:

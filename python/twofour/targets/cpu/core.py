@@ -22,12 +22,11 @@ class Core:
     `reserved`: registers beside sums, inputs and weights, without which weights do not stay.
     `eight_rows`: sums of so many points and more may be formed for eight rows. `narrow`: in three
     axes and more, where rows are short and planes far apart, tiles are one vector wide, those of
-    short sums half a register, and few rows high. `planes`: there, rows of several planes are
-    better summed up together than several rows of one. `by_columns`: boxes of weights that all
-    differ are better summed up column by column, for which fewer weights are in use at a time.
-    `claims`: it waits for the line of each store in turn, so that lines are better asked for
-    before. `slab`: planes that steps of a streamed time tile write at a time. `scale`: cycles that
-    were measured for one of this model, None where it was only fitted to compare tiles.
+    short sums half a register, and few rows high. `planes`: there, rows of so many planes are
+    summed up together. `by_columns`: boxes of weights that all differ are better summed up column
+    by column, for which fewer weights are in use at a time. `claims`: it waits for the line of each
+    store in turn, so that lines are better asked for before. `scale`: cycles that were measured for
+    one of this model, None where it was only fitted to compare tiles.
     """
 
     in_common: float = 0.7
@@ -47,10 +46,9 @@ class Core:
     reserved: int = 0
     eight_rows: int | None = None
     narrow: bool = False
-    planes: bool = False
+    planes: int = 1
     by_columns: bool = False
     claims: bool = False
-    slab: int = 2
     scale: float | None = None
 
 
@@ -96,9 +94,8 @@ GOLDEN_COVE = Core(
     overlap=0.6,
     stores=2,
     eight_rows=6,
-    planes=True,
+    planes=4,
     by_columns=True,
     claims=True,
-    slab=4,
     scale=0.67,
 )

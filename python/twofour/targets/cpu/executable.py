@@ -139,7 +139,7 @@ class CpuExecutable:
                 past_caches=cache(partial(self._kernel_past_caches, single)),
                 nontemporal=rank <= unit.nontemporal_axes,
                 block=max(VECTORS) * unit.bytes // element.itemsize,
-                slab=unit.core.slab,
+                planes=unit.core.planes,
                 threads=threads,
                 interior=interior,
                 tile=tile or self.compiled.time_tile,

@@ -7,9 +7,12 @@ are the chains of multiply-adds that a core has to overlap; its rows are streams
 have to keep apart.
 """
 
+import math
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from twofour.errors import TwofourError
 from twofour.runtime.tile_choice import MULTIPLY_ADDS as NOMINAL_BYTES
 from twofour.targets.cpu.core import Core
 from twofour.targets.cpu.row_sums import Rows, RowsOf
@@ -49,15 +52,22 @@ class RegisterTile:
     planes: int = 1
 
 
+def given_tile(numbers: Sequence[int]) -> RegisterTile:
+    """The tile of rows and vectors, or of planes, rows and vectors.
+
+    Raises TwofourError for other numbers.
+    """
+    if not 2 <= len(numbers) <= 3 or min(numbers) < 1:
+        raise TwofourError(f"expected tile=[PLANES,]ROWS,VECTORS of at least 1, got {numbers}")
+    *planes, rows, vectors = numbers
+    return RegisterTile(rows, vectors, planes=math.prod(planes))
+
+
 # Sums of so many multiply-adds, boxes of three axes with weights that differ, are faster in this
 # tile where arrays do not fit the caches: wider ones read too much at once.
 DENSE, DENSE_TILE, IN_COMMON = 20, RegisterTile(4, 1), 0.7
 # Beside those, sums of so many take no longer than their lines take to come.
 MOST_ALONE = 32
-# Tiles of cores that sum up rows of several planes together, the better ones first: of arrays that
-# fit the caches, and of others.
-OF_PLANES = RegisterTile(2, 1, planes=4), RegisterTile(4, 1), RegisterTile(1, 1)
-OF_FAR_PLANES = RegisterTile(1, 1, planes=4), RegisterTile(1, 1)
 
 
 def choose_tile(
@@ -70,7 +80,7 @@ def choose_tile(
     one by one, but for long sums of rows of planes that share most of what they read, or where
     rows of several planes are summed up together.
     """
-    if past_caches and rank > unit.nontemporal_axes and not unit.core.planes:
+    if past_caches and rank > unit.nontemporal_axes and unit.core.planes == 1:
         return _of_planes_past_caches(rows_of, unit)
     return _fastest(rows_of, rank, unit, past_caches, lanes)[1]
 
@@ -119,7 +129,7 @@ def _fastest(
     Without `lanes` vectors are believed to read nothing in common.
     """
     core = unit.core
-    if core.planes and rank > 2:
+    if core.planes > 1 and rank > 2:
         return _of_planes(rows_of, unit, past_caches)
     works = _works(rows_of, rank, unit, past_caches)
     narrow = core.narrow and rank > 2
@@ -148,8 +158,12 @@ def _fastest(
 
 
 def _of_planes(rows_of: RowsOf, unit: VectorUnit, past_caches: bool) -> tuple[float, RegisterTile]:
-    """The cycles of a vector of outputs, and the tile: the first one that fits."""
-    tiles = OF_FAR_PLANES if past_caches else OF_PLANES
+    """The cycles of a vector of outputs, and the tile: rows of several planes where they fit.
+
+    Past the caches it is a row of each plane, since what is between two of them is far.
+    """
+    several = RegisterTile(1 if past_caches else 2, 1, planes=unit.core.planes)
+    tiles = (several, RegisterTile(4, 1), RegisterTile(1, 1))
     works = [(_Work.of(rows_of(tile.rows, planes=tile.planes)), tile) for tile in tiles]
     fitting = (pair for pair in works if pair[0].fits(pair[1].vectors, unit))
     work, tile = next(fitting, works[-1])

@@ -57,7 +57,7 @@ def _time_tile(compiled: CompiledCpu, domain: tuple[int, ...]) -> dict:
     kernel = LinearKernel(None, single.reach_lo, single.reach_hi)
     interior = updated_box(domain, kernel, boundary, None)
     unit = vector_unit("host")
-    geometry = Geometry(interior, single.reach_lo, single.reach_hi, boundary, unit.core.slab)
+    geometry = Geometry(interior, single.reach_lo, single.reach_hi, boundary, unit.core.planes)
     steps, extents = compiled.time_tile or (None, None)
     if steps is None:
         itemsize = element_type(compiled.element).itemsize

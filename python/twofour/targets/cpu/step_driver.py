@@ -18,6 +18,7 @@ from twofour.runtime import STRETCH_WORDS, StepCode, step_code
 from twofour.targets.cpu.barrier import DECLARATIONS, SPINS, meet
 from twofour.targets.cpu.jit import CompiledModule
 from twofour.targets.cpu.tile_driver import tile_driver
+from twofour.targets.cpu.vector_unit import vector_unit
 
 DRIVE, ROUNDS = "drive_stretches", "drive_rounds"
 
@@ -25,7 +26,8 @@ DRIVE, ROUNDS = "drive_stretches", "drive_rounds"
 def step_driver(most_views: int) -> StepCode:
     """Code for commands of two to `most_views` views."""
     drive, owner = _compiled(most_views)
-    return step_code(drive, lambda rank, itemsize: tile_driver(rank, itemsize).copy, owner)
+    planes = vector_unit("host").core.planes
+    return step_code(drive, lambda rank, itemsize: tile_driver(rank, itemsize).copy, owner, planes)
 
 
 @cache
