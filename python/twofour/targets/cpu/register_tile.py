@@ -81,11 +81,11 @@ def choose_tile(
     rows of several planes are summed up together.
     """
     if past_caches and rank > unit.nontemporal_axes and unit.core.planes == 1:
-        return _of_planes_past_caches(rows_of, unit)
+        return _of_far_planes(rows_of, unit)
     return _fastest(rows_of, rank, unit, past_caches, lanes)[1]
 
 
-def _of_planes_past_caches(rows_of: RowsOf, unit: VectorUnit) -> RegisterTile:
+def _of_far_planes(rows_of: RowsOf, unit: VectorUnit) -> RegisterTile:
     """The tile for rows of planes that do not stay in the caches, of one plane."""
     one, two = (_Work.of(rows_of(rows)) for rows in (1, 2))
     if one.multiply_adds >= DENSE and two.streams <= IN_COMMON * 2 * one.streams:
@@ -130,7 +130,7 @@ def _fastest(
     """
     core = unit.core
     if core.planes > 1 and rank > 2:
-        return _of_planes(rows_of, unit, past_caches)
+        return _of_several_planes(rows_of, unit, past_caches)
     works = _works(rows_of, rank, unit, past_caches)
     narrow = core.narrow and rank > 2
     sizes = (None, unit.bytes // 2) if unit.halved else (None,)
@@ -157,7 +157,9 @@ def _fastest(
     return cycles(best), best
 
 
-def _of_planes(rows_of: RowsOf, unit: VectorUnit, past_caches: bool) -> tuple[float, RegisterTile]:
+def _of_several_planes(
+    rows_of: RowsOf, unit: VectorUnit, past_caches: bool
+) -> tuple[float, RegisterTile]:
     """The cycles of a vector of outputs, and the tile: rows of several planes where they fit.
 
     Past the caches it is a row of each plane, since what is between two of them is far.
