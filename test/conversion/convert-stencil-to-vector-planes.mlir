@@ -19,14 +19,14 @@
 // CHECK-COUNT-8: vector.store
 // CHECK-NEXT: }
 
-// What is left of the planes goes plane by plane, eight rows at once.
+// What is left of the planes goes plane by plane, four rows at once.
 
 // CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c1{{.*}} {
+// CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c4{{.*}} {
 // CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c8{{.*}} {
-// CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c8{{.*}} {
-// CHECK-COUNT-26: vector.load
+// CHECK-COUNT-14: vector.load
 // CHECK-NOT: vector.load
-// CHECK-COUNT-8: vector.store
+// CHECK-COUNT-4: vector.store
 // CHECK-NEXT: }
 
 // Of large arrays one row in each of four planes.

@@ -92,7 +92,7 @@ class BlockLoops:
     def _planes(self, bases: list[ir.Value], first: ir.Value, last: ir.Value) -> None:
         """Some planes at once, then those that are left one by one, in higher blocks."""
         tile, (begin, end) = self.tile, self._extent(self._rank - 2)
-        alone = replace(self, tile=replace(tile, planes=1, rows=tile.planes * tile.rows))
+        alone = replace(self, tile=replace(tile, planes=1, rows=max(tile.planes, tile.rows)))
         whole = strided_loop(
             self.constants,
             first,
@@ -118,7 +118,7 @@ class BlockLoops:
         start, stop = self._extent(self._rank - 1)
         done = self._end_of_blocks(start, stop)
         first = self._odd_row(
-            first, last, lambda row: self._rest(self._row(1), [*bases, row], start, stop)
+            first, last, lambda row: self._short(self._row(1), [*bases, row], start, stop)
         )
         rows = self._rows(self.tile.rows)
         whole = strided_loop(
@@ -138,11 +138,12 @@ class BlockLoops:
             together,
             lambda row: self._rest(self._rows(together), [*bases, row], done, stop),
         )
-        self._in_runs(
-            whole,
-            last,
-            lambda count, row: self._rest(self._rows(count), [*bases, row], start, stop),
-        )
+        if self.tile.rows > 1:
+            self._in_runs(
+                whole,
+                last,
+                lambda count, row: self._short(self._rows(count), [*bases, row], start, stop),
+            )
 
     def _plane_nontemporal(self, first: ir.Value, last: ir.Value) -> None:
         """Some rows side by side, then those that are left."""
@@ -223,10 +224,19 @@ class BlockLoops:
         return arith.subi(end, arith.remsi(arith.subi(end, begin), size))
 
     def _rest(self, rows: Rows, bases: list[ir.Value], begin: ir.Value, end: ir.Value) -> None:
-        """What blocks leave of some rows: single vectors, and the last points."""
-        lanes = self.lanes
-        if self.tile.rows * self.tile.vectors > 1:
-            begin = self._along(rows, bases, begin, end, Width(1, lanes))
+        """What blocks leave of some rows: less than one of them."""
+        if self.tile.vectors > 1:
+            self._short(rows, bases, begin, end)
+        else:
+            self._last(rows, bases, begin, end)
+
+    def _short(self, rows: Rows, bases: list[ir.Value], begin: ir.Value, end: ir.Value) -> None:
+        """A part of some rows by single vectors, and its last points."""
+        begin = self._along(rows, bases, begin, end, Width(1, self.lanes))
+        self._last(rows, bases, begin, end)
+
+    def _last(self, rows: Rows, bases: list[ir.Value], begin: ir.Value, end: ir.Value) -> None:
+        """Fewer points of some rows than a vector holds."""
         if self.is_maskable:
             self._masked(rows, bases, begin, end)
         else:
