@@ -77,15 +77,15 @@ class ConvertStencilToVectorPass(ModulePass):
     `machine` names the vector registers to use: avx512, sapphirerapids, znver4, avx2, sse, neon, or
     those of the host. `tile` = rows, vectors is the block of outputs that is summed up in
     registers, = planes, rows, vectors one of rows in several planes; a model of the processor
-    chooses it otherwise. With `reassociate` inputs of a row
-    that have the same weight are added before they are multiplied, and rows are summed up in pairs
-    where that is faster (znver4; a tile has an even number of rows then), boxes of weights that
-    differ column by column (sapphirerapids). `past_caches`: kernels that wait for memory get
-    another one beside them, NAME_past_caches, for arrays larger than the caches: rows are summed up
-    one by one and stored past the caches, in three axes on sapphirerapids one in each of several
-    planes, and there and on znver4 stored to the caches. With
-    `instead`, kernels of such arrays are like that themselves. On sapphirerapids other kernels ask
-    for the lines of a block before they compute it.
+    chooses it otherwise. With `reassociate` inputs of a row that have the same weight are added
+    before they are multiplied, and rows are summed up in pairs where that is faster (znver4; a tile
+    has an even number of rows then), boxes of weights that differ column by column
+    (sapphirerapids). `past_caches`: kernels that wait for memory get another one beside them,
+    NAME_past_caches, for arrays larger than the caches: rows are summed up one by one and stored
+    past the caches; in three axes not past them on znver4 and sapphirerapids, and on the latter one
+    of each of several planes at once. With `instead`, kernels of such arrays are like that
+    themselves. What is not stored past the caches has its lines asked for before a block is
+    computed, on sapphirerapids.
     """
 
     name: ClassVar[str] = "convert-stencil-to-vector"

@@ -20,8 +20,8 @@ from twofour.runtime.loops import Launch
 from twofour.runtime.native import descriptor
 from twofour.runtime.processor import caches
 
-# Part of a core's second cache for the rows of a block, of which there are a multiple of those that
-# kernels sum up at once.
+# Part of a core's second cache for the rows of a block, which are a multiple of those that kernels
+# sum up at once.
 BLOCK_SHARE, ROWS = 0.25, 8
 STRETCH_WORDS = 5
 

@@ -96,7 +96,7 @@ class DirectKernel:
         return bool(self.rows_of(unit)(1).shared)
 
     def waits_for_memory(self, element: ir.Type, unit: VectorUnit) -> bool:
-        """Whether sweeps of arrays larger than the caches are better made row by row."""
+        """Whether sweeps of arrays larger than the caches have a kernel of their own."""
         terms = sum(len(terms.weights) for terms in self.inputs)
         if self.rank > unit.nontemporal_axes:
             return terms <= MOST_TERMS_IN_PLANES
