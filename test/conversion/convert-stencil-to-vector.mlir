@@ -7,6 +7,7 @@
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=znver4 past-caches=beside tile=4,1' | filecheck %s --check-prefix=BESIDE
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=avx2 past-caches=instead' | filecheck %s --check-prefix=INSTEAD
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=sapphirerapids tile=2,1 past-caches=beside' | filecheck %s --check-prefix=CLAIMS
+// RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='tile=16,1' | filecheck %s --check-prefix=HIGH
 
 !temp = !stencil.temp<#stencil.bounds<[-2], [66]>, f64>
 !inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
@@ -95,6 +96,23 @@ func.func @sum(%t: !temp) -> !inner {
 // CHECK: scf.for
 // CHECK-COUNT-3: memref.load
 // CHECK-NOT: vector.maskedload
+
+// What blocks of sixteen rows leave goes eight rows at once, by vectors and point by point, then row
+// by row.
+
+// HIGH-LABEL: func.func @block(
+// HIGH: func.func @block_kernel0(
+// HIGH: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c16{{.*}} {
+// HIGH-COUNT-18: arith.extf %{{.*}} : vector<16xf16> to vector<16xf32>
+// HIGH: arith.select
+// HIGH: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c16{{.*}} {
+// HIGH-COUNT-18: memref.load
+// HIGH: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c8{{.*}} {
+// HIGH-COUNT-10: arith.extf %{{.*}} : vector<16xf16> to vector<16xf32>
+// HIGH-COUNT-10: memref.load
+// HIGH-NOT: memref.load
+// HIGH: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c1{{.*}} {
+// HIGH-COUNT-3: arith.extf %{{.*}} : vector<16xf16> to vector<16xf32>
 
 // Two rows and two vectors: four rows of input, each read twice, for four sums.
 

@@ -65,7 +65,7 @@ def test_boxes_summed_up_by_columns(monkeypatch, dtype):
     kernel = Kernel("box", points, tuple(0.5 + n / 64 for n in range(25)))
     u = np.random.default_rng(7).random((21, 53)).astype({"f64": float, "f32": np.float32}[dtype])
     results = []
-    for tile in ((8, 1), (1, 1), (2, 2), (4, 4)):
+    for tile in ((8, 1), (1, 1), (2, 2), (4, 4), (16, 1)):
         program = compiled(monkeypatch, kernel, dtype, tile)
         linear = program._linear_kernel(program.compiled.single)
         for rows, columns in ((17, 49), (9, 23)):

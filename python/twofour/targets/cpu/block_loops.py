@@ -14,7 +14,7 @@ from twofour.runtime.page_offset import CACHE_LINE
 from twofour.targets.cpu.kernel_abi import EntryConstants, shifted, strided_loop
 from twofour.targets.cpu.lanes import Width
 from twofour.targets.cpu.read_ahead import ReadAhead, claim_lines
-from twofour.targets.cpu.register_tile import RegisterTile
+from twofour.targets.cpu.register_tile import MANY_ROWS, RegisterTile
 from twofour.targets.cpu.row_sums import Rows, RowsOf
 
 # Rows of two axes that are stored past the caches side by side: memory serves several better than
@@ -176,8 +176,9 @@ class BlockLoops:
     def _in_runs(
         self, first: ir.Value, last: ir.Value, sweep: Callable[[int, ir.Value], None]
     ) -> None:
-        """Few rows: pairs of them where rows are paired, then single ones."""
-        for count in (2, 1) if self._paired else (1,):
+        """Few rows: eights of them, pairs where rows are paired, then single ones."""
+        counts = (MANY_ROWS,) * (self.tile.rows > MANY_ROWS) + (2,) * self._paired + (1,)
+        for count in counts:
             first = strided_loop(self.constants, first, last, count, partial(sweep, count))
 
     def _rows(self, count: int) -> Rows:

@@ -22,6 +22,9 @@ from twofour.targets.cpu.vector_unit import VectorUnit
 ROWS, VECTORS = (1, 2, 4, 8), (1, 2, 4)
 # Eight rows are one vector wide.
 MANY_ROWS = 8
+# Rows of sums of so many points that go column by column: of eight, the multiply-adds of a sum come
+# so soon after each other that they wait. They may unroll to more.
+MOST_ROWS, TALL_POINTS, MAX_TALL = 16, 36, 800
 # Sums of fewer points are short.
 MANY_POINTS = 12
 # Vectors that several rows of a short sum may read at once in three axes: seven points of two rows
@@ -140,7 +143,7 @@ def _fastest(
         RegisterTile(rows, vectors, size)
         for rows, work in works.items()
         for size in sizes
-        for vectors in ((1,) if narrow or rows == MANY_ROWS or work.is_by_columns else VECTORS)
+        for vectors in ((1,) if narrow or rows >= MANY_ROWS or work.is_by_columns else VECTORS)
         if work.fits(vectors, unit)
     ]
 
@@ -183,6 +186,8 @@ def _works(rows_of: RowsOf, rank: int, unit: VectorUnit, past_caches: bool) -> d
     works = {rows: _Work.of(rows_of(rows)) for rows in ROWS if rows < MANY_ROWS or eight}
     if one.sums > 1:
         return {rows: work for rows, work in works.items() if rows % 2 == 0}
+    if one.is_by_columns and one.vectors >= TALL_POINTS:
+        works[MOST_ROWS] = _Work.of(rows_of(MOST_ROWS))
     near = works[2].streams <= core.in_common * 2 * one.streams
     return {
         rows: work
@@ -267,7 +272,8 @@ class _Work:
         """Whether sums and vectors fit into registers, and the code is short."""
         held = (self.sums + self.operands) * vectors + SPARE
         unrolled = (self.multiply_adds + self.additions) * vectors
-        return held <= unit.registers and unrolled <= MAX_MULTIPLY_ADDS
+        most = MAX_TALL if self.rows == MOST_ROWS else MAX_MULTIPLY_ADDS
+        return held <= unit.registers and unrolled <= most
 
     def loads(self, vectors: int, lanes: int | None) -> int:
         """Loads of a tile of so many vectors, of so many elements each where that is known."""
