@@ -52,6 +52,21 @@ def explicit_sum(kernel, u, reach, shape):
     return total
 
 
+def run_in_parts(native, u, space, columns, cuts):
+    """What a kernel writes to some columns of an array of zeros, part by part of its first axis.
+
+    The array is filled with zeros again, and nothing is written beside those columns.
+    """
+    out = space[..., columns]
+    bound = native.bind([u], [out])
+    for begin, end in itertools.pairwise(cuts):
+        bound.run(begin, end)
+    result = out.copy()
+    out[...] = 0
+    assert not space.any()
+    return result
+
+
 def compiled(monkeypatch, kernel, dtype, tile):
     monkeypatch.setattr(direct_kernel, "choose_tile", lambda *arguments: RegisterTile(*tile))
     return CpuExecutable(compile_cpu(kernel, CompileOptions(dtype=dtype)))
@@ -107,12 +122,8 @@ def test_every_extent_and_alignment(monkeypatch, name, dtype, tile, pitch):
         results = []
         for native in natives:
             space = aligned((*shape[:-1], pitch), numbers)
-            out = space[..., skip : skip + columns]
-            native.bind([u], [out]).run(0, rows)
-            np.testing.assert_allclose(out, expected, rtol=8 * np.finfo(numbers).eps)
-            results.append(out.copy())
-            out[...] = 0
-            assert not space.any()
+            results.append(run_in_parts(native, u, space, slice(skip, skip + columns), (0, rows)))
+            np.testing.assert_allclose(results[-1], expected, rtol=8 * np.finfo(numbers).eps)
         assert np.array_equal(*results)
 
 
@@ -132,13 +143,7 @@ def test_rows_of_several_planes(monkeypatch, name, dtype):
         u = u.astype({"f64": float, "f32": np.float32}[dtype])
         for cuts in ((0, 11), (0, 1, 6, 11), (0, 4, 11)) if kernel.rank == 3 else ((0, 2),):
             space = np.zeros((*shape[:-1], 33), u.dtype)
-            out = space[..., 5:26]
-            bound = linear.native.bind([u], [out])
-            for begin, end in itertools.pairwise(cuts):
-                bound.run(begin, end)
-            results.append(out.copy())
-            out[...] = 0
-            assert not space.any()
+            results.append(run_in_parts(linear.native, u, space, slice(5, 26), cuts))
     expected = explicit_sum(kernel, u, linear.reach_lo, shape)
     sizes = Kernel("sizes", kernel.offsets, tuple(map(abs, kernel.weights)))
     size = explicit_sum(sizes, u, linear.reach_lo, shape)
@@ -175,14 +180,8 @@ def test_rows_in_pairs(monkeypatch, name, dtype, tile):
         results = []
         for native in (linear.native, program._kernel_past_caches(single)):
             for cuts in ((0, 19), (0, 1, 19), (0, 3, 4, 10, 19), range(20)):
-                space = aligned((rows, pitch), numbers)
-                out = space[:, skip : skip + columns]
-                bound = native.bind([u], [out])
-                for begin, end in itertools.pairwise(cuts):
-                    bound.run(begin, end)
-                results.append(out.copy())
-                out[...] = 0
-                assert not space.any()
+                space, inside = aligned((rows, pitch), numbers), slice(skip, skip + columns)
+                results.append(run_in_parts(native, u, space, inside, cuts))
         sizes = explicit_sum(sizes_of, u, linear.reach_lo, shape)
         bound = sweep_error(dtype, len(kernel.weights), expected, sizes, pairs=True)
         # The reference rounds as well.

@@ -19,10 +19,11 @@ from twofour.runtime.copies import row_axes
 from twofour.runtime.loops import Launch
 from twofour.runtime.native import descriptor
 from twofour.runtime.processor import caches
+from twofour.runtime.tiles import ROWS
 
 # Part of a core's second cache for the rows of a block, which are a multiple of those that kernels
 # sum up at once.
-BLOCK_SHARE, ROWS = 0.25, 8
+BLOCK_SHARE = 0.25
 STRETCH_WORDS = 5
 
 
@@ -41,7 +42,7 @@ class StepCode:
 
 
 def step_code(
-    drive: int, copy: Callable[[int, int], int], keep_alive: object, planes: int = 1
+    drive: int, copy: Callable[[int, int], int], keep_alive: object, planes: int
 ) -> StepCode:
     """The native code at these addresses."""
     pointer, number = ctypes.c_void_p, ctypes.c_int64

@@ -160,7 +160,7 @@ class Blocks:
 
 
 POINTS = Blocks()
-# Rows that kernels compute at once at most.
+# Most rows that kernels compute at once, but for a few kernels that compute twice as many.
 ROWS = 8
 
 
