@@ -24,13 +24,22 @@ from twofour.targets.cpu.kernel_abi import kernel_function
 Loops = Callable[[AppliedRegion, func.FuncOp, list[ir.Value], tuple[ir.Value, ir.Value]], None]
 
 
-def replace_by_kernel(apply: ApplyOp, emit_loops: Loops) -> None:
-    """Append a kernel of an apply to the module, and call it instead; erases the apply."""
+def replace_by_kernel(apply: ApplyOp, *loops: tuple[str, Loops]) -> None:
+    """Append kernels of an apply to the module, call the first one instead, and erase the apply.
+
+    Their names end as given.
+    """
     sink_numbers(apply)
     region = AppliedRegion(apply, known_domain(apply))
     name = kernel_name(apply)
+    for suffix, emit_loops in loops:
+        _append_kernel(region, name + suffix, emit_loops)
+    replace_by_sweep(apply, name, region.inputs, [_stored(s, apply) for s in region.scalars])
+
+
+def _append_kernel(region: AppliedRegion, name: str, emit_loops: Loops) -> None:
     first, end = len(region.inputs), len(region.inputs) + len(region.scalars)
-    with module_end(apply), apply.location:
+    with module_end(region.apply), region.apply.location:
         types = region.argument_types()
         types[first:end] = map(_in_memory, types[first:end])
         function = kernel_function(name, types, end)
@@ -41,7 +50,6 @@ def replace_by_kernel(apply: ApplyOp, emit_loops: Loops) -> None:
                     arguments[number] = memref.load(arguments[number], [])
             emit_loops(region, function, arguments, (begin, last))
             func.ReturnOp([])
-    replace_by_sweep(apply, name, region.inputs, [_stored(s, apply) for s in region.scalars])
 
 
 def _in_memory(kind: ir.Type) -> ir.MemRefType:

@@ -93,14 +93,14 @@ def outer_passes(module: ir.Module) -> list[ModulePass]:
 def lowering_passes(module: ir.Module, is_step: bool, reassociate: bool) -> list[ModulePass]:
     """Passes from the linear forms that a module holds to functions over memrefs.
 
-    A program that `is_step` gets kernels for arrays larger than the caches as well; all others get
-    them where their arrays are.
+    A program that `is_step` gets kernels for arrays larger than the caches as well; all others
+    where their arrays are.
     """
     passes: list[ModulePass] = []
     if nested_ops(module, SparsePatchMatmulOp.OPERATION_NAME):
         passes.append(ConvertNmToVectorPass())
     direct = ConvertStencilToVectorPass(
-        machine="host", reassociate=reassociate, past_caches="beside" if is_step else "instead"
+        machine="host", reassociate=reassociate, past_caches="beside" if is_step else "large"
     )
     copies = [BufferizePass(), ConvertCopyToKernelsPass()]
     others = ConvertStencilApplyToVectorPass(machine="host", past_caches=True)

@@ -5,7 +5,7 @@
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=avx2 tile=4,1 past-caches=beside' | filecheck %s --check-prefix=LINES
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=znver4 tile=1,1 reassociate=true' | filecheck %s --check-prefix=PAIR
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=znver4 past-caches=beside tile=4,1' | filecheck %s --check-prefix=BESIDE
-// RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=avx2 past-caches=instead' | filecheck %s --check-prefix=INSTEAD
+// RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=avx2 past-caches=large' | filecheck %s --check-prefix=LARGE
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='machine=sapphirerapids tile=2,1 past-caches=beside' | filecheck %s --check-prefix=CLAIMS
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --convert-stencil-to-vector='tile=16,1' | filecheck %s --check-prefix=HIGH
 
@@ -293,8 +293,8 @@ func.func @box(%t: !boxed) -> !plane {
 
 // -----
 
-// Kernels for arrays larger than the caches are there beside others, or instead of them where the
-// arrays are: here 134 MB. They take rows one by one; znver4 does not store planes past the caches,
+// Kernels for arrays larger than the caches are there beside others, of all sums or only where the
+// arrays are larger: here 134 MB. They take rows one by one; znver4 does not store planes past the caches,
 // and fetches the next rows of the last plane that is read, and of the output, 2048 bytes ahead.
 
 !many = !stencil.temp<#stencil.bounds<[-1, 0, 0], [257, 256, 128]>, f64>
@@ -320,11 +320,9 @@ func.func @box(%t: !boxed) -> !plane {
 // BESIDE-NOT: nontemporal = true
 // BESIDE: return
 
-// INSTEAD-NOT: nontemporal = true
-// INSTEAD: func.func @planes_kernel0(
-// INSTEAD-NOT: func.func
-// INSTEAD: nontemporal = true
-// INSTEAD-NOT: past_caches
+// LARGE-NOT: nontemporal = true
+// LARGE: func.func @planes_kernel0_past_caches(
+// LARGE: nontemporal = true
 
 func.func @planes(%t: !many) -> !planes {
   %r = "stencil.weighted_sum"(%t) {
@@ -361,9 +359,8 @@ func.func @added(%t: !many, %r: !planes) -> !planes {
 !planes = !stencil.temp<#stencil.bounds<[0, 0, 0], [256, 256, 128]>, f64>
 !field = !stencil.field<#stencil.bounds<[-1, 0, 0], [257, 256, 128]>, f64>
 
-// INSTEAD: func.func @over_kernel0(
-// INSTEAD-NOT: nontemporal = true
-// INSTEAD: return
+// LARGE: func.func @over_kernel0(
+// LARGE-NOT: past_caches
 
 func.func @over(%f: !field, %t: !many) {
   %u = "stencil.load"(%f) : (!field) -> !planes
@@ -380,8 +377,10 @@ func.func @over(%f: !field, %t: !many) {
 !planes = !stencil.temp<#stencil.bounds<[0, 0, 0], [256, 256, 128]>, f64>
 !field = !stencil.field<#stencil.bounds<[-1, 0, 0], [257, 256, 128]>, f64>
 
-// INSTEAD: func.func @around_kernel0(
-// INSTEAD: nontemporal = true
+// LARGE: func.func @around_kernel0(
+// LARGE-NOT: nontemporal = true
+// LARGE: func.func @around_kernel0_past_caches(
+// LARGE: nontemporal = true
 
 func.func @around(%f: !field) {
   %t = "stencil.load"(%f) : (!field) -> !many

@@ -111,7 +111,7 @@ def test_every_extent_and_alignment(monkeypatch, name, dtype, tile, pitch):
     program = compiled(monkeypatch, kernel, dtype, tile)
     single = program.compiled.single
     linear = program._linear_kernel(single)
-    natives = linear.native, program._kernel_past_caches(single)
+    natives = linear.native, linear.native.past_caches()
     generator = np.random.default_rng(5)
     numbers = {"f32": np.float32, "f64": np.float64}[dtype]
     for rows, columns, skip in itertools.product((1, 2, 3, 5, 8), (1, 4, 9, 23, 71), (0, 1, 3, 6)):
@@ -178,7 +178,7 @@ def test_rows_in_pairs(monkeypatch, name, dtype, tile):
         u = np.random.default_rng(5).random((rows + 2, columns + 2)).astype(numbers)
         expected = explicit_sum(kernel, u, linear.reach_lo, shape)
         results = []
-        for native in (linear.native, program._kernel_past_caches(single)):
+        for native in (linear.native, linear.native.past_caches()):
             for cuts in ((0, 19), (0, 1, 19), (0, 3, 4, 10, 19), range(20)):
                 space, inside = aligned((rows, pitch), numbers), slice(skip, skip + columns)
                 results.append(run_in_parts(native, u, space, inside, cuts))

@@ -107,7 +107,7 @@ def test_kernels_past_caches(monkeypatch, name, dtype):
         stepper = tiled(kernel, dtype, boundary, 2, tile)
         result = stepper.advance(u, 7)
         used = {program._last for program in stepper._plans[shape].programs._programs.values()}
-        assert used == {stepper._past_caches()} != {None}
+        assert used == {stepper.single.native.past_caches()} != {None}
         monkeypatch.undo()
         cases.assert_same_bits(
             result, tiled(kernel, dtype, boundary, 1, (1, shape)).advance(u, 7), boundary
@@ -131,7 +131,7 @@ def test_large_arrays_of_three_axes(monkeypatch, axes, dtype):
     for tile in TILES[3]:
         stepper = tiled(kernel, dtype, "fixed", 2, tile)
         cases.assert_same_bits(stepper.advance(u, 7), states[7], tile)
-        large, main = stepper._past_caches(), stepper.single.native
+        large, main = stepper.single.native.past_caches(), stepper.single.native
         for program in stepper._plans[shape].programs._programs.values():
             for address, view, *_ in program._commands:
                 if address not in (main.address, large.address):

@@ -32,13 +32,14 @@ from twofour.dialects.stencil.large_arrays import are_large, are_stored_over_inp
 from twofour.dialects.stencil.ops import ApplyOp
 from twofour.dialects.stencil.region_kernel import replace_by_kernel
 from twofour.dialects.stencil.regions import AppliedRegion
+from twofour.dialects.stencil.sweep import known_domain
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.dialects.stencil.vector_region import VectorRegion, calls_functions, widest_bits
 from twofour.mlir import func, ir
 from twofour.passes import ModulePass
 from twofour.runtime.page_offset import CACHE_LINE
 from twofour.targets.cpu.block_loops import ROWS_PAST_CACHES, BlockLoops
-from twofour.targets.cpu.kernel_abi import IN_PLACE_ATTRIBUTE, EntryConstants
+from twofour.targets.cpu.kernel_abi import IN_PLACE_ATTRIBUTE, PAST_CACHES, EntryConstants
 from twofour.targets.cpu.read_ahead import ReadAhead
 from twofour.targets.cpu.register_tile import RegisterTile, given_tile
 from twofour.targets.cpu.row_sums import sum_rows
@@ -97,32 +98,39 @@ def _rows_read(region: AppliedRegion) -> int:
     return sum(len({at[:-1] for at in item.offsets}) for item in region.inputs)
 
 
+def _has_another(apply: ApplyOp, options: "ConvertStencilApplyToVectorPass") -> bool:
+    """Whether a kernel for its arrays, which are larger than the caches, is another one."""
+    unit, region = vector_unit(options.machine), AppliedRegion(apply, known_domain(apply))
+    arrays = len(region.inputs) + len(apply.results)
+    is_long = len(nested_ops(apply)) * ROWS_PAST_CACHES > MAX_OPS
+    if not options.past_caches or is_long or not are_large(apply, arrays, options.machine):
+        return False
+    if region.domain.rank <= unit.nontemporal_axes:
+        return not are_stored_over_inputs(apply, region.inputs)
+    return _rows_read(region) > FOLLOWED and not unit.core.claims
+
+
 def _emit(
     options: "ConvertStencilApplyToVectorPass",
     bits: int,
+    past_caches: bool,
     region: AppliedRegion,
     function: func.FuncOp,
     arguments: list[ir.Value],
     outermost: tuple[ir.Value, ir.Value],
 ) -> None:
     """The loops of a kernel whose widest numbers are of so many bits."""
-    apply, rank, unit = region.apply, region.domain.rank, vector_unit(options.machine)
-    arrays = len(region.inputs) + len(apply.results)
-    is_long = len(nested_ops(apply)) * ROWS_PAST_CACHES > MAX_OPS
-    large = options.past_caches and not is_long and are_large(apply, arrays, options.machine)
-    nontemporal = large and rank <= unit.nontemporal_axes
-    if nontemporal and are_stored_over_inputs(apply, region.inputs):
-        large = nontemporal = False
+    rank, unit = region.domain.rank, vector_unit(options.machine)
     tile = given_tile(options.tile) if options.tile else _tile(region, unit)
     lanes = (tile.vector_bytes or unit.bytes) * 8 // bits
     outputs = region.outputs(arguments)
     constants = EntryConstants(function.entry_block)
-    ahead = None
+    nontemporal, ahead = past_caches and rank <= unit.nontemporal_axes, None
     if nontemporal:
         size = lanes * outputs[0].type.element_type.width // 8
         # Lines that caches hold a part of must not be stored past them: that takes far longer.
         tile = RegisterTile(1, max(tile.vectors, CACHE_LINE // size))
-    elif large and _rows_read(region) > FOLLOWED and not unit.core.claims:
+    elif past_caches:
         ahead = ReadAhead(region.last_rows(arguments), outputs, constants)
     function.attributes[IN_PLACE_ATTRIBUTE] = ir.UnitAttr.get()
     BlockLoops(
@@ -144,9 +152,10 @@ def _emit(
 class ConvertStencilApplyToVectorPass(ModulePass):
     """Lower applies to vectorised kernels and calls of them; what has no vector form is left.
 
-    `machine` and `tile` are those of `convert-stencil-to-vector`. With `past_caches` the results of
-    arrays larger than the caches are stored past them, in three axes not on znver4 and
-    sapphirerapids, unless they go to fields that were read at the same points.
+    `machine` and `tile` are those of `convert-stencil-to-vector`. With `past_caches` kernels of
+    arrays larger than the caches get another one beside them, NAME_past_caches, that stores past
+    them, unless results go to fields that were read at the same points. In three axes it does not
+    on znver4 and sapphirerapids: on the former, one that reads many rows fetches them ahead.
     """
 
     name: ClassVar[str] = "convert-stencil-apply-to-vector"
@@ -161,5 +170,9 @@ class ConvertStencilApplyToVectorPass(ModulePass):
     def run(self, module: ir.Operation) -> None:
         for apply in nested_ops(module, ApplyOp.OPERATION_NAME):
             bits = widest_bits(apply)
-            if bits is not None:
-                replace_by_kernel(apply, partial(_emit, self, bits))
+            if bits is None:
+                continue
+            kernels = [("", partial(_emit, self, bits, False))]
+            if _has_another(apply, self):
+                kernels.append((PAST_CACHES, partial(_emit, self, bits, True)))
+            replace_by_kernel(apply, *kernels)

@@ -53,4 +53,4 @@ class ConvertStencilToLoopsPass(ModulePass):
 
     def run(self, module: ir.Operation) -> None:
         for apply in nested_ops(module, ApplyOp.OPERATION_NAME):
-            replace_by_kernel(apply, _emit_loops)
+            replace_by_kernel(apply, ("", _emit_loops))

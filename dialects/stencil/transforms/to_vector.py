@@ -30,7 +30,7 @@ its multiply-adds and this spares enough of them:
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from twofour.dialects.stencil.chains import chain_ending_at
+from twofour.dialects.stencil.chains import Chain, chain_ending_at
 from twofour.dialects.stencil.large_arrays import are_large, are_stored_over_inputs
 from twofour.dialects.stencil.ops import WeightedSumOp
 from twofour.dialects.stencil.sweep import kernel_name, module_end, replace_by_sweep
@@ -38,10 +38,19 @@ from twofour.dialects.stencil.traversal import nested_ops
 from twofour.mlir import ir
 from twofour.passes import ModulePass
 from twofour.targets.cpu.direct_kernel import DirectKernel, build_direct_kernel
+from twofour.targets.cpu.kernel_abi import PAST_CACHES
 from twofour.targets.cpu.register_tile import given_tile
 from twofour.targets.cpu.vector_unit import Machine, vector_unit
 
-PAST_CACHES = "_past_caches"
+
+def _goes_past_caches(op, chain: Chain, options: "ConvertStencilToVectorPass") -> bool:
+    """Whether a kernel is wanted for arrays larger than the caches."""
+    if options.past_caches != "large":
+        return options.past_caches == "beside"
+    nontemporal = op.results[0].type.rank <= vector_unit(options.machine).nontemporal_axes
+    return are_large(op, len(chain.inputs) + 1, options.machine) and not (
+        nontemporal and are_stored_over_inputs(op, chain.inputs)
+    )
 
 
 def _convert(op, options: "ConvertStencilToVectorPass") -> None:
@@ -53,17 +62,8 @@ def _convert(op, options: "ConvertStencilToVectorPass") -> None:
         unit = vector_unit(options.machine)
         tile = options.tile and given_tile(options.tile)
         element = op.results[0].type.element_type
-        waits = kernel.waits_for_memory(element, unit)
-        instead = (
-            options.past_caches == "instead"
-            and waits
-            and are_large(op, len(chain.inputs) + 1, options.machine)
-            and not (
-                kernel.rank <= unit.nontemporal_axes and are_stored_over_inputs(op, chain.inputs)
-            )
-        )
-        build_direct_kernel(kernel, element, unit, tile, past_caches=instead)
-        if options.past_caches == "beside" and waits:
+        build_direct_kernel(kernel, element, unit, tile)
+        if kernel.waits_for_memory(element, unit) and _goes_past_caches(op, chain, options):
             beside = replace(kernel, name=kernel.name + PAST_CACHES)
             build_direct_kernel(beside, element, unit, tile, past_caches=True)
     replace_by_sweep(op, kernel.name, chain.inputs)
@@ -92,7 +92,7 @@ class ConvertStencilToVectorPass(ModulePass):
     machine: Machine = "avx512"
     tile: tuple[int, ...] | None = None
     reassociate: bool = False
-    past_caches: Literal["no", "beside", "instead"] = "no"
+    past_caches: Literal["no", "beside", "large"] = "no"
 
     def __post_init__(self):
         if self.tile is not None:

@@ -8,7 +8,7 @@ output views; the input views cover the same region grown by the reach of each i
 """
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -21,17 +21,26 @@ MAX_RANK = 32
 class NativeKernel:
     """A compiled kernel at `address` with `inputs` + `outputs` views, outputs of rank `rank`.
 
-    Inputs may have other ranks. `keep_alive` is whatever owns the machine code.
+    Inputs may have other ranks. `keep_alive` is whatever owns the machine code. `past_caches` gives
+    the kernel for arrays that do not fit the caches, where there is another one.
     """
 
     def __init__(
-        self, name: str, address: int, rank: int, inputs: int, outputs: int, keep_alive: object
+        self,
+        name: str,
+        address: int,
+        rank: int,
+        inputs: int,
+        outputs: int,
+        keep_alive: object,
+        past_caches: "Callable[[], NativeKernel] | None" = None,
     ):
         self.name = name
         self.address = address
         self.rank = rank
         self.inputs = inputs
         self.outputs = outputs
+        self.past_caches = past_caches
         self._keep_alive = keep_alive
         pointers = [ctypes.c_void_p] * (inputs + outputs)
         # CFUNCTYPE functions release the interpreter lock while they run.

@@ -159,11 +159,14 @@ class StepTables:
         if isinstance(action, Copy):
             code, shape = self._copied(action)
         else:
-            code, shape = action.kernel.address, None
+            kernel, shape = action.kernel, None
+            if kernel.past_caches is not None:
+                kernel = kernel.past_caches()
+            code = kernel.address
             for view in (*action.inputs, *action.outputs):
                 # An array of rank 0 gives a number for an empty index, no view.
                 array = self._models[view.buffer][(*view.slices, ...)]
-                self._view(view.buffer, array, action.kernel.name)
+                self._view(view.buffer, array, kernel.name)
                 if view is action.outputs[0]:
                     shape = array.shape
         return code, first, len(self._views) - first, shape[0]

@@ -13,7 +13,6 @@ from twofour.runtime.buffer_pool import BufferPool
 from twofour.runtime.dtypes import ElementType, check_array, storage_view
 from twofour.runtime.itinerary import Itinerary, Pair, Stage
 from twofour.runtime.memory import HOST, Memory
-from twofour.runtime.native import NativeKernel
 from twofour.runtime.page_offset import empty_beside
 from twofour.runtime.processor import caches
 from twofour.runtime.resident import Residence
@@ -37,12 +36,12 @@ from twofour.runtime.tiles import Geometry, Layout
 class TiledStepper:
     """Advances arrays by the steps of one kernel; as LinearStepper without fused kernels.
 
-    `work` is the number of multiply-adds of a point. `past_caches` gives the same kernel for arrays
-    that do not fit the caches, with `nontemporal` one that stores past them. Kernels compute at
-    most `block` points at once along the last axis, and `planes` planes (see Geometry). `tile` =
-    (steps, extents) are the tiles to use, or `resident` = extents those of single steps in arrays
-    of the stepper's own; otherwise a model chooses. Results have the bits of single steps, whatever
-    the tiles and the number of threads.
+    `work` is the number of multiply-adds of a point. The kernel for arrays that do not fit the
+    caches stores past them with `nontemporal`. Kernels compute at most `block` points at once along
+    the last axis, and `planes` planes (see Geometry). `tile` = (steps, extents) are the tiles to
+    use, or `resident` = extents those of single steps in arrays of the stepper's own; otherwise a
+    model chooses. Results have the bits of single steps, whatever the tiles and the number of
+    threads.
     """
 
     memory: Memory = HOST
@@ -54,7 +53,6 @@ class TiledStepper:
         element: ElementType,
         boundary: Sequence[AxisBoundary],
         work: float,
-        past_caches: Callable[[], NativeKernel | None] = lambda: None,
         nontemporal: bool = True,
         block: int = 1,
         planes: int = 1,
@@ -71,7 +69,7 @@ class TiledStepper:
         self.rank = len(single.reach_lo)
         self.work, self.tile, self.resident = work, tile, resident
         self._code = code
-        self._past_caches, self._nontemporal = past_caches, nontemporal
+        self._nontemporal = nontemporal
         self._block, self._planes = block, planes
         self.pool = BufferPool()
         self._plans: dict[tuple[int, ...], _Plan | None] = {}
@@ -115,7 +113,8 @@ class TiledStepper:
         """Sweeps of `steps` steps in tiles of about `extents` points."""
         shape = max((layout.shape for layout in layouts), key=math.prod)
         large = past_caches(shape, self.element.itemsize, caches(), self._nontemporal)
-        last = self._past_caches() if large else None
+        another = self.single.native.past_caches
+        last = another() if large and another is not None else None
         # Scratch arrays stay in the caches.
         first = None if self._nontemporal else last
         return TileProgram(

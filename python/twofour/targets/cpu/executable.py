@@ -2,15 +2,14 @@
 """Compiled CPU programs, ready to run on NumPy arrays."""
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 
 from twofour.analysis import LinearSweep
 from twofour.compiler import CompiledCpu
-from twofour.dialects.stencil.transforms.to_vector import PAST_CACHES
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.errors import TwofourError
 from twofour.mlir import ir
@@ -34,7 +33,7 @@ from twofour.runtime import (
     resolve_threads,
 )
 from twofour.targets.cpu.jit import CompiledModule
-from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
+from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE, PAST_CACHES
 from twofour.targets.cpu.register_tile import VECTORS
 from twofour.targets.cpu.step_driver import step_driver
 from twofour.targets.cpu.tile_driver import tile_driver
@@ -91,11 +90,23 @@ class CpuExecutable:
         """Whether steps run in time tiles: fused kernels bring their own."""
         return self.is_linear and self.compiled.fused is None
 
-    def _kernel(
-        self, name: str, rank: int, outputs: int = 1, code: CompiledModule | None = None
+    def _kernel(self, name: str, rank: int, outputs: int = 1) -> NativeKernel:
+        beside = name + PAST_CACHES
+        past_caches = None
+        if beside in self._kernel_inputs:
+            past_caches = cache(lambda: self._kernel_of(self._rare_code(), beside, rank, outputs))
+        return self._kernel_of(self._code, name, rank, outputs, past_caches)
+
+    def _kernel_of(
+        self,
+        code: CompiledModule,
+        name: str,
+        rank: int,
+        outputs: int,
+        past_caches: Callable[[], NativeKernel] | None = None,
     ) -> NativeKernel:
-        code, inputs = code or self._code, self._kernel_inputs[name]
-        return NativeKernel(name, code.address(name), rank, inputs, outputs, code)
+        inputs = self._kernel_inputs[name]
+        return NativeKernel(name, code.address(name), rank, inputs, outputs, code, past_caches)
 
     def _linear_kernel(self, sweep: LinearSweep | None) -> LinearKernel | None:
         if sweep is None:
@@ -106,13 +117,6 @@ class CpuExecutable:
             sweep.reach_hi,
             sweep.steps,
         )
-
-    def _kernel_past_caches(self, sweep: LinearSweep) -> NativeKernel | None:
-        """The kernel beside a sweep's for arrays larger than the caches."""
-        name = sweep.kernel + PAST_CACHES
-        if name not in self._kernel_inputs:
-            return None
-        return self._kernel(name, len(sweep.reach_lo), code=self._rare_code())
 
     def linear_stepper(
         self,
@@ -136,7 +140,6 @@ class CpuExecutable:
                 element,
                 boundary,
                 self.compiled.direct_kernel(single).work(unit),
-                past_caches=cache(partial(self._kernel_past_caches, single)),
                 nontemporal=rank <= unit.nontemporal_axes,
                 block=max(VECTORS) * unit.bytes // element.itemsize,
                 planes=unit.core.planes,

@@ -6,6 +6,8 @@ outputs. An output view covers exactly the region to be written; an input view c
 region grown by the reach of that input's offsets, so that point x of the output reads index
 x + offset + reach_lo. Kernels know no extents: they run on any view.
 
+A kernel NAME_past_caches is the kernel NAME for arrays larger than the caches.
+
 Kernels of two axes may sum up rows in pairs, from an even row of the view on. Any range gives the
 bits of the whole. Where a part of an array is to have them, its view begins at an even row of the
 array, one before the range if need be; that row is neither read for nor written.
@@ -27,6 +29,7 @@ INPUTS_ATTRIBUTE = "stencil.kernel_inputs"
 # On kernels whose outputs may be inputs that they read at the same points only: they write each
 # point once, after all that they read there.
 IN_PLACE_ATTRIBUTE = "stencil.in_place"
+PAST_CACHES = "_past_caches"
 
 
 def kernel_function(name: str, arguments: Sequence[ir.Type], inputs: int) -> func.FuncOp:
