@@ -1,11 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Programs over fields that native code runs, and the same kernels called one by one."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from twofour.compiler import compile_cpu
 from twofour.options import CompileOptions
-from twofour.runtime import FieldStepper, HostFieldStepper, Plan, slices, tile_choice
+from twofour.runtime import (
+    FieldStepper,
+    HostFieldStepper,
+    Plan,
+    round_tables,
+    skewed_rounds,
+    slices,
+    tile_choice,
+)
 from twofour.targets.cpu.executable import CpuExecutable
 
 
@@ -53,3 +63,22 @@ def share_small_work(monkeypatch):
     """Take all threads for work of any size."""
     monkeypatch.setattr(slices, "WAKING_POINTS", 1)
     monkeypatch.setattr(tile_choice, "WAITING_POINTS", 1)
+
+
+def skew_small_arrays(monkeypatch, rows=24):
+    """Take caches for as large as so many rows of all arrays; returns the depths of chains."""
+    depths, skew_rounds = [], round_tables.skew_rounds
+
+    def with_small_caches(cycle, buffers, *arguments):
+        row = sum(buffer.strides[0] for buffer in buffers if buffer.shape)
+        *arguments, machine = arguments
+        machine = replace(machine, second=int(rows * row / skewed_rounds.NEAR_SHARE) + 1)
+        skewed = skew_rounds(cycle, buffers, *arguments, machine)
+        depths.append(skewed.depth if skewed else 0)
+        return skewed
+
+    monkeypatch.setattr(round_tables, "skew_rounds", with_small_caches)
+    monkeypatch.setattr(skewed_rounds, "LEAST_PARTS", 1)
+    monkeypatch.setattr(skewed_rounds, "LEAST_BYTES", 0)
+    monkeypatch.setattr(skewed_rounds, "WORTHWHILE", 9)
+    return depths

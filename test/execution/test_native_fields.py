@@ -159,7 +159,7 @@ def test_threads_share_out_all_rows(tmp_path, small_work_is_shared, monkeypatch)
 @pytest.mark.parametrize("name", ["wave2d", "coupled"])
 def test_slices_of_a_run_and_progress(name, tmp_path, monkeypatch):
     boundary = parse_boundary("periodic", 2)
-    stepper = executable_of(TEXTS[name], tmp_path).field_stepper(boundary)
+    stepper = executable_of(TEXTS[name], tmp_path).field_stepper(boundary, 1)
     inputs, told = inputs_of(stepper), []
     expected = one_by_one(stepper, boundary).advance(inputs, 11)
     points = stepper._program_for(()).points

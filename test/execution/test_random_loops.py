@@ -12,8 +12,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import twofour
-from test_random_programs import FIELD, HALO, OFFSETS, STORED, TEMP, assert_stores, shifted
-from twofour.runtime import slices, tile_choice
+from native_cases import share_small_work, skew_small_arrays
+from test_random_programs import (
+    FIELD,
+    HALO,
+    OFFSETS,
+    STORED,
+    TARGETS,
+    TEMP,
+    assert_stores,
+    shifted,
+)
 
 
 @dataclass(frozen=True)
@@ -59,10 +68,10 @@ class Loop:
 
 
 class Names:
-    """Names that no other value has."""
+    """Names that no other value has, and whether those of indices are used."""
 
-    def __init__(self):
-        self._count = 0
+    def __init__(self, indexed: bool):
+        self._count, self.indexed = 0, indexed
 
     def new(self, kind: str) -> str:
         self._count += 1
@@ -70,9 +79,12 @@ class Names:
 
 
 @st.composite
-def programs(draw):
-    """Arguments and ops: a loop, perhaps with one in it, between others; the last one stores."""
-    names = Names()
+def programs(draw, indexed):
+    """Arguments and ops: a loop, perhaps with one in it, between others; the last one stores.
+
+    Where they are `indexed`, some ops in loops use their index.
+    """
+    names = Names(indexed)
     fields = [names.new("f") for _ in range(draw(st.integers(1, 3)))]
     ops, depths = draw(sweeps(names, fields, {}, None))
     loop = draw(loops(names, fields, fields, depths, inner=draw(st.booleans())))
@@ -117,7 +129,7 @@ def sweeps(draw, names, fields, depths, index):
             depths[ops[-1].temp] = 0
         elif kind == "apply":
             temps = draw(st.tuples(st.sampled_from(shallow), st.sampled_from(shallow)))
-            counts = draw(st.sampled_from([None, index]))
+            counts = draw(st.sampled_from([None, index if names.indexed else None]))
             form = draw(st.tuples(OFFSETS, OFFSETS)), draw(st.booleans()), counts
             ops.append(Apply(names.new("t"), temps, *form))
             depths[ops[-1].temp] = 1 + max(depths[temp] for temp in temps)
@@ -214,17 +226,14 @@ def run(ops, fields, temps, indices):
             fields.update(zip(op.after, carried, strict=True))
 
 
-@pytest.mark.parametrize(
-    "target, threads",
-    [("cpu", 1), ("cpu", 3), pytest.param("sim:sm_90", 1, marks=pytest.mark.full)],
-)
-def test_what_a_program_stores(tmp_path, monkeypatch, target, threads):
-    monkeypatch.setattr(slices, "WAKING_POINTS", 1)
-    monkeypatch.setattr(tile_choice, "WAITING_POINTS", 1)
+@pytest.mark.parametrize("target, threads, skews", TARGETS)
+def test_what_a_program_stores(tmp_path, monkeypatch, target, threads, skews):
+    share_small_work(monkeypatch)
+    depths = skew_small_arrays(monkeypatch, rows=40) if skews else []
     path = tmp_path / "program.mlir"
 
     @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
-    @given(programs())
+    @given(programs(indexed=not skews))
     def check(program):
         fields, ops = program
         path.write_text(text_of(fields, ops))
@@ -238,3 +247,4 @@ def test_what_a_program_stores(tmp_path, monkeypatch, target, threads):
         assert any(counts)
 
     check()
+    assert any(depth > 1 for depth in depths) == skews

@@ -10,16 +10,23 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import twofour
+from native_cases import share_small_work, skew_small_arrays
 from twofour.dialects.stencil import large_arrays
-from twofour.runtime import slices, tile_choice
 
-HALO, EXTENTS = 4, (5, 9)
-FIELD = "!stencil.field<[-4,9]x[-4,13]xf64>"
+# Targets, threads, and whether steps are skewed.
+TARGETS = [
+    ("cpu", 1, False),
+    ("cpu", 3, False),
+    ("cpu", 2, True),
+    pytest.param("sim:sm_90", 1, False, marks=pytest.mark.full),
+]
+HALO, EXTENTS = 4, (81, 9)
+FIELD = "!stencil.field<[-4,85]x[-4,13]xf64>"
 TEMP = "!stencil.temp<?x?xf64>"
 ARRAY = tuple(extent + 2 * HALO for extent in EXTENTS)
 STORED = {
-    "<[0, 0], [5, 9]>": (slice(4, 9), slice(4, 13)),
-    "<[1, 2], [4, 9]>": (slice(5, 8), slice(6, 13)),
+    "<[0, 0], [81, 9]>": (slice(4, 85), slice(4, 13)),
+    "<[1, 2], [78, 9]>": (slice(5, 82), slice(6, 13)),
 }
 # Many at the point itself: results may then be written over what they are made from.
 OFFSETS = st.just((0, 0)) | st.tuples(st.integers(-1, 1), st.integers(-1, 1))
@@ -152,13 +159,10 @@ def run(ops, arrays):
             temps.append(x * (0.5 if op.is_linear else y) - y)
 
 
-@pytest.mark.parametrize(
-    "target, threads",
-    [("cpu", 1), ("cpu", 3), pytest.param("sim:sm_90", 1, marks=pytest.mark.full)],
-)
-def test_what_a_program_stores(tmp_path, monkeypatch, target, threads):
-    monkeypatch.setattr(slices, "WAKING_POINTS", 1)
-    monkeypatch.setattr(tile_choice, "WAITING_POINTS", 1)
+@pytest.mark.parametrize("target, threads, skews", TARGETS)
+def test_what_a_program_stores(tmp_path, monkeypatch, target, threads, skews):
+    share_small_work(monkeypatch)
+    depths = skew_small_arrays(monkeypatch, rows=40) if skews else []
     path = tmp_path / "program.mlir"
 
     @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -171,3 +175,4 @@ def test_what_a_program_stores(tmp_path, monkeypatch, target, threads):
         assert all(assert_stores(step, fields, partial(run, ops)))
 
     check()
+    assert any(depths) == skews

@@ -15,13 +15,16 @@ from twofour.runtime import (
     parse_boundary,
     step_tables,
 )
+from twofour.runtime.actions import Buffer, Copy, footprint
 from twofour.runtime.loops import View
 from twofour.runtime.processor import Caches
-from twofour.runtime.step_tables import Buffer, Copy, StepTables
+from twofour.runtime.skewed_rounds import SkewedRounds
+from twofour.runtime.step_tables import StepTables
 from twofour.runtime.sweeps import Box
 from twofour.runtime.tile_program import TileProgram
 from twofour.runtime.tile_runs import Leg, run_legs
 from twofour.runtime.tiles import Geometry, Layout
+from twofour.runtime.time_skewing import chain_of
 from twofour.targets.cpu.step_driver import step_driver
 from twofour.targets.cpu.tile_driver import tile_driver
 
@@ -79,7 +82,7 @@ def test_blocks_of_planes_are_as_many_as_are_computed_at_once(planes, monkeypatc
     launch = Launch(recorder.native, (View(0, whole),), (View(1, whole),))
     buffers = [Buffer((ROWS, COLUMNS, 1), np.dtype(np.float64))] * 2
     code = replace(step_driver(2), planes=planes)
-    tables = StepTables(code, buffers, [[[launch]]], 0)
+    tables = StepTables.of_rounds(code, buffers, [[[launch]]], 0)
     arrays = np.zeros((2, ROWS, COLUMNS, 1))
     words = tables.bind(arrays).stretch(0, 1)
     code.drive((ctypes.c_int64 * len(words))(*words), 1, 0, 1)
@@ -101,9 +104,47 @@ def test_rounds_of_programs_over_fields(rows, up, monkeypatch):
     code = step_driver(2)
     # A halo is copied in between: one row, which is no sweep.
     copies = [Copy(1, (slice(0, 1), slice(None)), 0, (slice(0, 1), slice(None)))]
-    tables = StepTables(code, buffers, [[copies, [there]], [copies, [back]]], 0)
+    tables = StepTables.of_rounds(code, buffers, [[copies, [there]], [copies, [back]]], 0)
     arrays = np.zeros((2, ROWS, COLUMNS))
     words = tables.bind(arrays).stretch(0, 3)
     code.drive((ctypes.c_int64 * len(words))(*words), 1, 0, 1)
     assert recorder.rows_in(*arrays) == [*up, *up[::-1], *up]
     assert sum(count for _, count in recorder.calls) == 3 * ROWS
+
+
+def chained(recorder, *actions):
+    """Skewed rounds of launches of a recorder's kernel, rows of all columns each."""
+    everything = (slice(None), slice(None))
+    buffers = [Buffer((ROWS, COLUMNS), np.dtype(np.float64))] * 2
+    launch = Launch(recorder.native, (View(0, everything),), (View(1, everything),))
+    flat = (launch, *actions)
+    chain = chain_of([footprint(action, buffers) for action in flat])
+    return buffers, [[[launch]]], SkewedRounds((flat,), chain, 16, 1)
+
+
+def drive(code, tables, arrays):
+    words = tables.bind(arrays).stretch(0, 1)
+    code.drive((ctypes.c_int64 * len(words))(*words), 1, 0, 1)
+
+
+def test_kernels_for_large_arrays_are_for_rounds_that_are_not_skewed():
+    usual, large = Recorder(), Recorder()
+    usual.native.past_caches = lambda: large.native
+    buffers, rounds, skewed = chained(usual)
+    code, arrays = step_driver(2), np.zeros((2, ROWS, COLUMNS))
+    drive(code, StepTables.of_rounds(code, buffers, rounds, 0), arrays)
+    assert (len(usual.calls), sum(count for _, count in large.calls)) == (0, ROWS)
+    drive(code, StepTables.of_skewed(code, buffers, skewed), arrays)
+    assert usual.rows_in(*arrays) == [0, 16, 32]
+    assert sum(count for _, count in large.calls) == ROWS
+
+
+def test_copies_between_rows_far_apart_are_done_though_nothing_waits_for_them():
+    recorder = Recorder()
+    copy = Copy(0, (slice(0, 1), slice(None)), 0, (slice(ROWS - 1, ROWS), slice(None)))
+    buffers, _, skewed = chained(recorder, copy)
+    code, arrays = step_driver(2), np.zeros((2, ROWS, COLUMNS))
+    arrays[0] = np.arange(ROWS)[:, None]
+    drive(code, StepTables.of_skewed(code, buffers, skewed), arrays)
+    assert sum(count for _, count in recorder.calls) == ROWS
+    assert (arrays[0, 0] == ROWS - 1).all()

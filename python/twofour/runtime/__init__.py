@@ -39,7 +39,13 @@ from twofour.runtime.native import BoundKernel, NativeFunction, NativeKernel
 from twofour.runtime.plan import Plan
 from twofour.runtime.programs import LoadedFieldProgram, LoadedStencil, from_bundle, load
 from twofour.runtime.progress import Progress
-from twofour.runtime.step_tables import STRETCH_WORDS, StepCode, step_code
+from twofour.runtime.step_tables import (
+    STRETCH_WORDS,
+    Command,
+    Phase,
+    StepCode,
+    step_code,
+)
 from twofour.runtime.stepping import LinearStepper, check_steps
 from twofour.runtime.sweeps import LinearKernel
 from twofour.runtime.threads import parallel_run, resolve_threads
@@ -55,6 +61,7 @@ __all__ = [
     "BoundKernel",
     "Bundle",
     "Carried",
+    "Command",
     "Device",
     "DeviceLinearStepper",
     "ElementType",
@@ -72,6 +79,7 @@ __all__ = [
     "NativeFieldStepper",
     "NativeFunction",
     "NativeKernel",
+    "Phase",
     "Plan",
     "Progress",
     "Step",

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from twofour.runtime.actions import Buffer, Copy
 from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.buffer_pool import BufferPool
 from twofour.runtime.field_writes import overwritten_fields, unwritten_calls
@@ -26,9 +27,8 @@ from twofour.runtime.loops import (
 from twofour.runtime.page_offset import empty_at, page_offsets
 from twofour.runtime.rounds import Program
 from twofour.runtime.slices import run_in_slices, waking_threads
-from twofour.runtime.step_tables import Buffer, Copy, StepCode
+from twofour.runtime.step_tables import StepCode
 from twofour.runtime.threads import run_together
-from twofour.runtime.tile_choice import worth_threads
 
 # Arrays of a program that lie apart in a page; others lie like them again.
 APART = 16
@@ -108,7 +108,7 @@ class NativeFieldStepper(HostFieldStepper):
         """Compile the driver, and make its tables where no argument decides on them."""
         _ = self._driver
         if not self._bounds:
-            self._program_for(())
+            self._program_for(()).get_ready()
 
     def _input_buffer(self, position: int, values: np.ndarray, steps: int) -> np.ndarray:
         read_only = 0 < steps <= self._unwritten_calls.get(position, steps)
@@ -137,11 +137,10 @@ class NativeFieldStepper(HostFieldStepper):
         cells = [np.empty((), INDEX) for _ in self._indices]
         program = self._program_for(tuple(arguments[place] for place in self._bounds))
         run = program.bind([*arrays, *workspaces, *cells], steps)
-        most = worth_threads(program.points, self._threads)
 
         def advance(rounds: int) -> int:
             rounds, work = run.take(rounds)
-            run_together(work, waking_threads(program.points * rounds, most))
+            run_together(work, waking_threads(program.points * rounds, program.threads))
             return rounds
 
         def tell(done: int, of: int) -> None:
@@ -171,7 +170,7 @@ class NativeFieldStepper(HostFieldStepper):
         cells = {index: len(kinds) + number for number, index in enumerate(self._indices)}
         kinds += [((), INDEX) for _ in cells]
         buffers = [Buffer(shape, np.dtype(dtype)) for shape, dtype in kinds]
-        return Program(self._driver, self._calls, bounds, cells, buffers)
+        return Program(self._driver, self._calls, bounds, cells, buffers, self._threads)
 
     def _copies(self) -> Iterator[tuple[Copy, ...]]:
         """What refills halos before a call, in order."""

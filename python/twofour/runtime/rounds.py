@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from twofour.runtime.actions import Buffer, Copy, Round
 from twofour.runtime.loops import (
     Course,
     Launch,
@@ -22,19 +23,11 @@ from twofour.runtime.loops import (
     range_of,
     round_of,
 )
-from twofour.runtime.step_tables import (
-    STRETCH_WORDS,
-    BoundTables,
-    Buffer,
-    Copy,
-    Index,
-    StepCode,
-    StepTables,
-)
+from twofour.runtime.round_tables import BoundRounds, RoundTables
+from twofour.runtime.step_tables import STRETCH_WORDS, Index, StepCode
 
 # Copies that need nothing of each other.
 Copies = tuple[Copy, ...]
-Round = list[list[Copy | Launch]]
 # Stretches that native code is given at once.
 MOST_STRETCHES = 4096
 
@@ -43,7 +36,7 @@ MOST_STRETCHES = 4096
 class Stretch:
     """`count` rounds of tables."""
 
-    tables: StepTables
+    tables: RoundTables
     count: int
 
     def times(self, count: int) -> "Stretch":
@@ -80,7 +73,8 @@ class Program:
     """Calls of a program: `calls` is a loop over them, on their arguments, to any number.
 
     `bounds` are the arguments at which loops of the program begin or end, `cells` the buffers of
-    the indices that launches read, among all `buffers`. `points` are those of the largest round.
+    the indices that launches read, among all `buffers`. There are `most_threads`.
+    It is worth `threads` of these; `points` are those of the largest round.
     """
 
     def __init__(
@@ -90,18 +84,25 @@ class Program:
         bounds: Mapping[int, int],
         cells: Mapping[int, int],
         buffers: Sequence[Buffer],
+        most_threads: int,
     ):
-        self._code, self._buffers = code, buffers
+        self._code, self._buffers, self._most_threads = code, buffers, most_threads
         self._bounds, self._cells = bounds, cells
-        self._tables: list[StepTables] = []
+        self._tables: list[RoundTables] = []
         self._nodes = self._loop(calls, {index: View(cell, ()) for index, cell in cells.items()})
         self.points = max((tables.points for tables in self._tables), default=1)
+        self.threads = max((tables.threads for tables in self._tables), default=1)
 
     def bind(self, arrays: Sequence[np.ndarray], calls: int) -> "Run":
         """So many calls on these arrays."""
-        bound = {tables: tables.bind(arrays) for tables in self._tables}
+        bound = {tables: BoundRounds(tables, arrays) for tables in self._tables}
         nodes = [node.times(calls) for node in self._nodes]
         return Run(self._code, nodes, arrays, bound)
+
+    def get_ready(self) -> None:
+        """Make the tables that most runs take."""
+        for tables in self._tables:
+            tables.get_ready()
 
     def _range(self, loop: Loop) -> range:
         return range_of(loop, self._bounds)
@@ -141,8 +142,11 @@ class Program:
     ) -> tuple[Node, ...]:
         if not any(rounds):
             return ()
-        self._tables.append(StepTables(self._code, self._buffers, rounds, start, index))
-        return (Stretch(self._tables[-1], count),)
+        tables = RoundTables(
+            self._code, self._buffers, rounds, start, index, self._most_threads, count
+        )
+        self._tables.append(tables)
+        return (Stretch(tables, count),)
 
 
 class Run:
@@ -153,16 +157,16 @@ class Run:
         code: StepCode,
         nodes: Sequence[Node],
         arrays: Sequence[np.ndarray],
-        bound: Mapping[StepTables, BoundTables],
+        bound: Mapping[RoundTables, BoundRounds],
     ):
         self.rounds, self._code = _count(nodes), code
         self._arrays, self._bound, self._rest = arrays, bound, _walk(nodes)
-        self._now: tuple[BoundTables, int, int] | None = None
+        self._now: tuple[BoundRounds, int, int] | None = None
 
     def take(self, most: int) -> tuple[int, Callable[[int, int], None]]:
         """How many rounds come next, and the part of thread `n` of `m` in them.
 
-        These are at most `most`, of which there must be as many left.
+        These are about `most`, of which there must be as many left: all that are skewed together.
         """
         rounds, words = 0, []
         while rounds < most and len(words) < MOST_STRETCHES * STRETCH_WORDS:
@@ -173,8 +177,8 @@ class Run:
                     continue
                 self._now = self._bound[item.tables], 0, item.count
             tables, first, left = self._now
-            part = min(left, most - rounds)
-            words += tables.stretch(first, part)
+            part = tables.at_once(first, left, most - rounds)
+            words += tables.stretches(first, part)
             self._now = (tables, first + part, left - part) if part < left else None
             rounds += part
         table = (ctypes.c_int64 * len(words))(*words)
@@ -187,7 +191,7 @@ class Run:
 
 def _phases(steps: Sequence[Launch | Copies], places: Places) -> Round:
     """Steps in order, launches in runs of those that need nothing of each other."""
-    phases: Round = []
+    phases = []
     launches: list[Launch] = []
     for step in steps:
         if not isinstance(step, Launch):

@@ -3,22 +3,23 @@
 
 A round, a step or an iteration of a loop, is a row of phases. Commands of a phase need nothing of
 each other: copies to the halos on one axis, copies of halos between fields, sweeps. Buffers change
-places from round to round, so that as many rounds have tables as differ.
+places from round to round, so that as many rounds have tables as differ. Skewed rounds are a phase
+together, in which each command stays behind those that it needs.
 """
 
 import ctypes
-import itertools
 import math
-import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from twofour.runtime.actions import Action, Buffer, Copy, Round
 from twofour.runtime.copies import row_axes
-from twofour.runtime.loops import Launch
 from twofour.runtime.native import descriptor
 from twofour.runtime.processor import caches
+from twofour.runtime.skewed_rounds import SkewedRounds
 from twofour.runtime.tiles import ROWS
 
 # Part of a core's second cache for the rows of a block, which are a multiple of those that kernels
@@ -51,34 +52,6 @@ def step_code(
 
 
 @dataclass(frozen=True)
-class Buffer:
-    """An array of a run, C-contiguous: that of an argument at first, or a workspace."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """The strides in bytes."""
-        cells = itertools.accumulate(self.shape[:0:-1], operator.mul, initial=self.dtype.itemsize)
-        return tuple(cells)[::-1] if self.shape else ()
-
-
-@dataclass(frozen=True)
-class Copy:
-    """Cells [source] of buffer `read`, or the number `value`, go to cells [target] of `written`.
-
-    Where a source has one cell on an axis, all cells of the target there get it.
-    """
-
-    written: int
-    target: tuple[slice, ...]
-    read: int | None
-    source: tuple[slice, ...] = ()
-    value: np.generic | None = None
-
-
-@dataclass(frozen=True)
 class Index:
     """The index of a loop, kept in a buffer of rank 0: lower, lower + step, ... from round 0 on."""
 
@@ -87,57 +60,124 @@ class Index:
     step: int
 
 
+class Phase(NamedTuple):
+    """The words of a phase: its commands are [first, last).
+
+    Threads share out up to `rows` rows, and do `block` at a time. The last command is up to `lag`
+    rows behind the first one; `has_seams` where commands leave rows to seams.
+    """
+
+    first: int
+    last: int
+    rows: int
+    block: int
+    lag: int = 0
+    has_seams: int = 0
+
+
+class Command(NamedTuple):
+    """The words of a command: the code for its views, from `view` on, and their rows.
+
+    Rows [begin, end) are shared out to threads: all of them, or in a chain those of all of its
+    commands. The rest is its Skew.
+    """
+
+    code: int
+    view: int
+    views: int
+    rows: int
+    begin: int
+    end: int
+    low: int = 0
+    high: int = 0
+    first_low: int = 0
+    last_high: int = 0
+
+
 class StepTables:
     """The phases of rounds that differ; after the last one, round `start` follows again.
 
-    `buffers` are those of the arguments, then others of the run; a number has one of rank 0. The
-    phases of `rounds` hold copies and launches. `points` counts those of all sweeps of a round.
+    `buffers` are those of the arguments, then others of the run; a number has one of rank 0.
     """
 
-    def __init__(
-        self,
-        code: StepCode,
-        buffers: Sequence[Buffer],
-        rounds: Sequence[Sequence[Sequence[Copy | Launch]]],
-        start: int,
-        index: Index | None = None,
-    ):
+    def __init__(self, code: StepCode, buffers: Sequence[Buffer], index: Index | None = None):
         self._code = code
-        self._models = [_model(buffer) for buffer in buffers]
+        self._models = [buffer.model() for buffer in buffers]
         self._numbers: list[np.ndarray] = []
         self._views: list[tuple[int, list[int]]] = []
-        commands: list[tuple[int, ...]] = []
-        first_phases, all_phases = [0], []
-        for phases in rounds:
-            for phase in phases:
-                first, view = len(commands), len(self._views)
-                commands += [self._command(action) for action in phase]
-                rows = max(rows for *_, rows in commands[first:])
-                block = min(rows, self._block(view))
-                all_phases.append((first, len(commands), rows, block))
-            first_phases.append(len(all_phases))
-        self._tables = [np.array(table, np.int64) for table in (first_phases, all_phases, commands)]
-        launches = [one for phase in rounds[0] for one in phase if isinstance(one, Launch)]
-        self.points = sum(
-            self._models[one.outputs[0].buffer][one.outputs[0].slices].size for one in launches
-        )
-        counted = -1, 0, 0
+        self._commands: list[Command] = []
+        self._counted = -1, 0, 0
         if index is not None:
-            counted = len(self._views), index.lower, index.step
+            self._counted = 0, index.lower, index.step
             self._view(index.buffer, self._models[index.buffer])
+
+    @classmethod
+    def of_rounds(
+        cls,
+        code: StepCode,
+        buffers: Sequence[Buffer],
+        rounds: Sequence[Round],
+        start: int,
+        index: Index | None = None,
+    ) -> "StepTables":
+        """Rounds one after the other, phase by phase."""
+        tables = cls(code, buffers, index)
+        tables._finish([[*map(tables._phase, one)] for one in rounds], start)
+        return tables
+
+    @classmethod
+    def of_skewed(
+        cls, code: StepCode, buffers: Sequence[Buffer], skewed: SkewedRounds
+    ) -> "StepTables":
+        """Round n is the first n + 1 skewed rounds, in one phase; after all of them they repeat."""
+        tables = cls(code, buffers)
+        phases = [[phase] for phase in tables._skewed_phases(skewed)]
+        tables._finish(phases, len(phases) - 1)
+        return tables
+
+    def bind(self, arrays: Sequence[np.ndarray]) -> "BoundTables":
+        """The tables on buffers of one run."""
+        return BoundTables(self, arrays)
+
+    def _finish(self, rounds: Sequence[Sequence[Phase]], start: int) -> None:
+        phases = [phase for one in rounds for phase in one]
+        firsts = np.cumsum([0, *map(len, rounds)])
+        self._tables = [np.array(table, np.int64) for table in (firsts, phases, self._commands)]
         width = max((len(words) for _, words in self._views), default=0)
         self._which = np.array([number for number, _ in self._views], np.int64)
         self._words = np.zeros((len(self._views), width), np.int64)
         for row, (_, words) in zip(self._words, self._views, strict=True):
             row[: len(words)] = words
-        self._program = np.array(
-            [start, len(rounds), *(table.ctypes.data for table in self._tables), width, *counted],
-            np.int64,
-        )
+        addresses = (table.ctypes.data for table in self._tables)
+        self._program = np.array([start, len(rounds), *addresses, width, *self._counted], np.int64)
 
-    def bind(self, arrays: Sequence[np.ndarray]) -> "BoundTables":
-        """The tables on buffers of one run."""
-        return BoundTables(self, arrays)
+    def _phase(self, actions: Sequence[Action]) -> Phase:
+        """Actions that need nothing of each other: each has its own rows, and shares them out."""
+        first, view = len(self._commands), len(self._views)
+        for action in actions:
+            words = self._call(action, past_caches=True)
+            self._commands.append(Command(*words, 0, words[-1]))
+        rows = max(command.rows for command in self._commands[first:])
+        return Phase(first, len(self._commands), rows, min(rows, self._block(view)))
+
+    def _skewed_phases(self, skewed: SkewedRounds) -> list[Phase]:
+        chain, phases = skewed.chain, []
+        actions = iter(zip(chain.footprints, chain.skews, strict=True))
+        lag, has_seams = 0, False
+        for one in skewed.rounds:
+            for action in one:
+                print_, skew = next(actions)
+                words = self._call(action, rows_first=not print_.anchored)
+                # An anchored action shares out no rows: all of them are in the first seam.
+                shared = words[-1], words[-1]
+                if not print_.anchored:
+                    shared = chain.begin - print_.begin, chain.end - print_.begin
+                self._commands.append(Command(*words, *shared, *astuple(skew)))
+                lag = max(lag, skew.lag)
+                has_seams |= print_.anchored or skew.leaves_rows
+            rows = chain.end - chain.begin
+            phases.append(Phase(0, len(self._commands), rows, skewed.block, lag, has_seams))
+        return phases
 
     def _block(self, first_view: int) -> int:
         """Rows that each command of a phase does before it is the next one's turn.
@@ -153,14 +193,20 @@ class StepTables:
         least = ROWS if max(model.ndim for model in self._models) < 3 else self._code.planes
         return max(least, int(BLOCK_SHARE * caches().second / bytes_of_row) // least * least)
 
-    def _command(self, action: Copy | Launch) -> tuple[int, ...]:
-        """Words of a command; its views are appended."""
+    def _call(
+        self, action: Action, *, rows_first: bool = False, past_caches: bool = False
+    ) -> tuple[int, int, int, int]:
+        """The words of a call: code, first view, views, rows; its views are appended.
+
+        With `rows_first` rows are those of the first axis. With `past_caches` kernels for large
+        arrays take the place of others where there are any.
+        """
         first = len(self._views)
         if isinstance(action, Copy):
-            code, shape = self._copied(action)
+            code, shape = self._copied(action, rows_first)
         else:
             kernel, shape = action.kernel, None
-            if kernel.past_caches is not None:
+            if past_caches and kernel.past_caches is not None:
                 kernel = kernel.past_caches()
             code = kernel.address
             for view in (*action.inputs, *action.outputs):
@@ -171,7 +217,7 @@ class StepTables:
                     shape = array.shape
         return code, first, len(self._views) - first, shape[0]
 
-    def _copied(self, copy: Copy) -> tuple[int, tuple[int, ...]]:
+    def _copied(self, copy: Copy, rows_first: bool) -> tuple[int, tuple[int, ...]]:
         """The code of a copy, and its cells; rows of few cells are copied along another axis."""
         target = self._models[copy.written][copy.target]
         if copy.read is None:
@@ -179,7 +225,7 @@ class StepTables:
             self._numbers.append(source)
         else:
             read, source = copy.read, self._models[copy.read][copy.source]
-        axes = _axes(target.shape)
+        axes = _axes(target.shape, rows_first)
         source = np.broadcast_to(source, target.shape).transpose(axes)
         target = target.transpose(axes)
         self._view(read, source)
@@ -213,13 +259,9 @@ class BoundTables:
         return *self._begin, first, count, self._meeting
 
 
-def _model(buffer: Buffer) -> np.ndarray:
-    """An array of that shape without memory of its own: its cells must not be used."""
-    one = np.empty(1, buffer.dtype)
-    return np.lib.stride_tricks.as_strided(one, buffer.shape, buffer.strides)
-
-
-def _axes(shape: Sequence[int]) -> list[int]:
+def _axes(shape: Sequence[int], rows_first: bool) -> list[int]:
     """An order of axes: the longest one first, but for rows worth copying as one."""
     axes = row_axes(shape)
+    if rows_first:
+        return [0, *(axis for axis in axes if axis)]
     return sorted(axes[:-1], key=lambda axis: -shape[axis]) + axes[-1:]

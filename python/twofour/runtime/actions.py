@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the steps of programs over several fields consist of: sweeps, and copies of cells."""
+
+import itertools
+import operator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from twofour.runtime.loops import Launch, View
+from twofour.runtime.time_skewing import Footprint, Touch
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """An array of a run, C-contiguous: that of an argument at first, or a workspace."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The strides in bytes."""
+        cells = itertools.accumulate(self.shape[:0:-1], operator.mul, initial=self.dtype.itemsize)
+        return tuple(cells)[::-1] if self.shape else ()
+
+    def model(self) -> np.ndarray:
+        """An array of that shape without memory of its own: its cells must not be used."""
+        one = np.empty(1, self.dtype)
+        return np.lib.stride_tricks.as_strided(one, self.shape, self.strides)
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Cells [source] of buffer `read`, or the number `value`, go to cells [target] of `written`.
+
+    Where a source has one cell on an axis, all cells of the target there get it.
+    """
+
+    written: int
+    target: tuple[slice, ...]
+    read: int | None
+    source: tuple[slice, ...] = ()
+    value: np.generic | None = None
+
+
+Action = Copy | Launch
+# Actions of a phase need nothing of each other; the phases of a round come one after the other.
+Round = Sequence[Sequence[Action]]
+
+
+def sweep_points(actions: Iterable[Action], buffers: Sequence[Buffer]) -> int:
+    """The points of all sweeps among actions."""
+    outputs = (action.outputs[0] for action in actions if isinstance(action, Launch))
+    return sum(buffers[view.buffer].model()[view.slices].size for view in outputs)
+
+
+def footprint(action: Action, buffers: Sequence[Buffer]) -> Footprint:
+    """The rows that an action touches of buffers which have all its axes."""
+    if isinstance(action, Copy):
+        return _footprint_of_copy(action, buffers)
+    views = [(view, False) for view in action.inputs] + [(view, True) for view in action.outputs]
+    begin, end = _rows(action.outputs[0], buffers)
+    touches = []
+    for view, written in views:
+        if not _is_whole(view, action, buffers):
+            first, last = _rows(view, buffers)
+            touches.append(Touch(view.buffer, first - begin, last - end, written))
+    return Footprint(begin, end, tuple(touches))
+
+
+def pass_on_whole(actions: Sequence[Action], buffers: Sequence[Buffer]) -> bool:
+    """Whether an action reads a buffer of fewer axes as a whole that one of them writes."""
+    launches = [action for action in actions if isinstance(action, Launch)]
+    whole = {
+        view.buffer for one in launches for view in one.inputs if _is_whole(view, one, buffers)
+    }
+    written = {view.buffer for one in launches for view in one.outputs}
+    written |= {action.written for action in actions if isinstance(action, Copy)}
+    return bool(whole & written)
+
+
+def _is_whole(view: View, launch: Launch, buffers: Sequence[Buffer]) -> bool:
+    axes = len(buffers[launch.outputs[0].buffer].shape)
+    return len(buffers[view.buffer].shape) < axes
+
+
+def _footprint_of_copy(copy: Copy, buffers: Sequence[Buffer]) -> Footprint:
+    """A copy between rows of the same numbers is a sweep; any other one is anchored."""
+    target = View(copy.written, copy.target)
+    begin, end = _rows(target, buffers)
+    touched = [(target, True)]
+    if copy.read is not None:
+        touched.append((View(copy.read, copy.source), False))
+    rows = [_rows(view, buffers) for view, _ in touched]
+    anchored = rows[-1] != (begin, end)
+    touches = (
+        Touch(view.buffer, first, last - 1, written)
+        if anchored
+        else Touch(view.buffer, 0, 0, written)
+        for (view, written), (first, last) in zip(touched, rows, strict=True)
+    )
+    return Footprint(begin, end, tuple(touches), anchored)
+
+
+def _rows(view: View, buffers: Sequence[Buffer]) -> tuple[int, int]:
+    """The rows of a view in its buffer, from the first to behind the last one."""
+    rows = range(buffers[view.buffer].shape[0])
+    if view.slices:
+        rows = rows[view.slices[0]]
+    return rows.start, rows.stop

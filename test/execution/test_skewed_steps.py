@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Steps of programs over several fields that go over the rows together: bits of single steps."""
+
+import itertools
+
+import pytest
+
+from native_cases import (
+    assert_same_bits,
+    executable_of,
+    inputs_of,
+    one_by_one,
+    share_small_work,
+    skew_small_arrays,
+)
+from test_native_fields import MODES
+from twofour.bench.cpu.field_programs import EXAMPLES
+from twofour.runtime import parse_boundary, slices
+
+# A field of one axis that is copied at its ends only, in steps from far away.
+LINE = """
+!field = !stencil.field<[-3,1202]xf32>
+!temp = !stencil.temp<?xf32>
+func.func @line(%old : !field, %now : !field, %next : !field)
+    attributes {stencil.rotation = array<i64: 1, 2, 0>} {
+  %ot = stencil.load %old : !field -> !temp
+  %nt = stencil.load %now : !field -> !temp
+  %r = stencil.apply(%o = %ot : !temp, %u = %nt : !temp) -> (!temp) {
+    %half = arith.constant 0.5 : f32
+    %w = stencil.access %u[-3] : !temp
+    %e = stencil.access %u[2] : !temp
+    %c = stencil.access %o[1] : !temp
+    %we = arith.addf %w, %e : f32
+    %0 = arith.mulf %we, %half : f32
+    %1 = arith.mulf %c, %half : f32
+    %2 = arith.subf %0, %1 : f32
+    stencil.return %2 : f32
+  }
+  stencil.store %r to %next(<[0], [1200]>) : !temp to !field
+  return
+}
+"""
+# Two fields of three axes that depend on each other, the second updated in place.
+PLANES = """
+!field = !stencil.field<[-1,81]x[-1,8]x[-2,11]xf64>
+!temp = !stencil.temp<?x?x?xf64>
+func.func @planes(%u : !field, %k : !field, %v : !field)
+    attributes {stencil.rotation = array<i64: 2, 1, 0>} {
+  %ut = stencil.load %u : !field -> !temp
+  %kt = stencil.load %k : !field -> !temp
+  %r = stencil.apply(%a = %ut : !temp, %b = %kt : !temp) -> (!temp) {
+    %t = stencil.access %a[-1, 0, 0] : !temp
+    %s = stencil.access %a[1, 1, 0] : !temp
+    %w = stencil.access %a[0, 0, -2] : !temp
+    %d = stencil.access %b[0, 0, 1] : !temp
+    %0 = arith.addf %t, %s : f64
+    %1 = arith.mulf %w, %d : f64
+    %2 = arith.subf %0, %1 : f64
+    %third = arith.constant 0.3 : f64
+    %3 = arith.mulf %2, %third : f64
+    stencil.return %3 : f64
+  }
+  stencil.store %r to %v(<[0, 0, 0], [80, 7, 9]>) : !temp to !field
+  %vt = stencil.load %v : !field -> !temp
+  %q = stencil.apply(%a = %vt : !temp, %b = %kt : !temp) -> (!temp) {
+    %c = stencil.access %b[0, 0, 0] : !temp
+    %t = stencil.access %a[-1, 0, 0] : !temp
+    %s = stencil.access %a[0, 0, 0] : !temp
+    %0 = arith.subf %t, %s : f64
+    %1 = arith.addf %c, %0 : f64
+    %half = arith.constant 0.5 : f64
+    %2 = arith.mulf %1, %half : f64
+    stencil.return %2 : f64
+  }
+  stencil.store %q to %k(<[0, 0, 0], [80, 7, 9]>) : !temp to !field
+  return
+}
+"""
+# A loop whose first iteration reads another field than those that follow.
+LOOP = """
+!field = !stencil.field<[-1,91]x[-1,21]xf64>
+!temp = !stencil.temp<?x?xf64>
+func.func @loop(%x : !field, %y : !field, %z : !field) {
+  %from = arith.constant 0 : index
+  %to = arith.constant 11 : index
+  %step = arith.constant 1 : index
+  %last = scf.for %i = %from to %to step %step iter_args(%c = %x) -> (!field) {
+    %n = arith.index_cast %i : index to i64
+    %s = arith.sitofp %n : i64 to f64
+    %ct = stencil.load %c : !field -> !temp
+    %r = stencil.apply(%a = %ct : !temp, INPUTS) -> (!temp) {
+      %k = arith.constant 0.3 : f64
+      %n_ = stencil.access %a[-1, 0] : !temp
+      %e_ = stencil.access %a[1, 1] : !temp
+      %0 = arith.addf %n_, %e_ : f64
+      %1 = arith.mulf %0, FACTOR : f64
+      stencil.return %1 : f64
+    }
+    stencil.store %r to %z(<[0, 0], [90, 20]>) : !temp to !field
+    %zt = stencil.load %z : !field -> !temp
+    %q = stencil.apply(%a = %zt : !temp) -> (!temp) {
+      %k = arith.constant 0.4 : f64
+      %w = stencil.access %a[0, -1] : !temp
+      %s_ = stencil.access %a[1, 0] : !temp
+      %0 = arith.subf %w, %s_ : f64
+      %1 = arith.mulf %0, %k : f64
+      stencil.return %1 : f64
+    }
+    stencil.store %q to %y(<[0, 0], [90, 20]>) : !temp to !field
+    scf.yield %y : !field
+  }
+  return
+}
+"""
+TEXTS = {one.name: one.mlir(90) for one in EXAMPLES} | {"line": LINE, "planes": PLANES}
+STEPS = (1, 2, 3, 7, 12, 25)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_bits_of_calls_one_by_one(name, tmp_path, monkeypatch):
+    share_small_work(monkeypatch)
+    depths = skew_small_arrays(monkeypatch)
+    executable = executable_of(TEXTS[name], tmp_path)
+    rank = executable.compiled.program.fields[0].box.rank
+    for modes in itertools.islice(itertools.product(MODES, repeat=rank), 0, None, 5 ** (rank - 1)):
+        boundary = parse_boundary(",".join(modes), rank)
+        stepper = executable.field_stepper(boundary, 1)
+        inputs = inputs_of(stepper)
+        expected = {steps: one_by_one(stepper, boundary).advance(inputs, steps) for steps in STEPS}
+        for threads in (1, 2, 3):
+            stepper = executable.field_stepper(boundary, threads)
+            for steps, states in expected.items():
+                assert_same_bits(stepper.advance(inputs, steps), states)
+            assert depths[-1] > 1
+
+
+@pytest.mark.parametrize("name", ["wave", "fdtd"])
+@pytest.mark.parametrize("at_once", [1, 10])
+def test_slices_of_a_run(name, at_once, tmp_path, monkeypatch):
+    """They are as many steps as are skewed, so that the next slice begins like the first one."""
+    depths, told = skew_small_arrays(monkeypatch), []
+    boundary = parse_boundary("periodic,fixed", 2)
+    stepper = executable_of(TEXTS[name], tmp_path).field_stepper(boundary, 1)
+    inputs = inputs_of(stepper)
+    expected = one_by_one(stepper, boundary).advance(inputs, 50)
+    seconds = slices.POINT_SECONDS * stepper._program_for(()).points
+    monkeypatch.setattr(slices, "CALL_SECONDS", seconds * (at_once + 0.5))
+    monkeypatch.setattr(slices, "PROGRESS_INTERVAL", 0)
+    results = stepper.advance(inputs, 50, progress=lambda *now: told.append(now))
+    assert_same_bits(results, expected)
+    (depth,) = depths
+    first, _ = told[0]
+    assert first == max(depth, at_once // depth * depth)
+    assert told[-1] == (50, 50)
+
+
+@pytest.mark.parametrize("uses_index", [False, True])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_loops(uses_index, threads, tmp_path, monkeypatch):
+    """Iterations that use the index of a loop come one after the other."""
+    share_small_work(monkeypatch)
+    text = LOOP.replace("INPUTS", "%f = %s : f64").replace("FACTOR", "%f" if uses_index else "%k")
+    executable, fixed = executable_of(text, tmp_path), parse_boundary("fixed", 2)
+    stepper = executable.field_stepper(fixed, threads)
+    inputs = inputs_of(stepper)
+    expected = {steps: stepper.advance(inputs, steps) for steps in (1, 2)}
+    depths = skew_small_arrays(monkeypatch)
+    stepper = executable.field_stepper(fixed, threads)
+    for steps, states in expected.items():
+        assert_same_bits(stepper.advance(inputs, steps), states)
+    assert any(depth > 1 for depth in depths) != uses_index

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which rounds of a program go over the rows together: where that spares much of the memory."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from twofour.runtime import Launch, round_tables
+from twofour.runtime.actions import Buffer, Copy, footprint, pass_on_whole
+from twofour.runtime.loops import View
+from twofour.runtime.processor import Caches
+from twofour.runtime.round_tables import BoundRounds, RoundTables
+from twofour.runtime.skewed_rounds import (
+    LEAST_PARTS,
+    MOST_ROUNDS,
+    NEAR_SHARE,
+    skew_rounds,
+)
+from twofour.runtime.step_tables import Index
+from twofour.runtime.tile_choice import WINDOW_SHARE
+from twofour.runtime.time_skewing import Touch
+
+# A last-level cache far away, and one that is near.
+FAR, NEAR = Caches(1 << 21, 1 << 26, 12), Caches(1 << 20, 1 << 25, 30)
+MANY = 1 << 30
+
+
+def square(edge, halo=1):
+    return Buffer((edge + 2 * halo,) * 2, np.dtype(np.float64))
+
+
+def box(edge, below=0, above=0, halo=1):
+    """The interior of a square, grown along both axes."""
+    return (slice(halo - below, halo + edge + above),) * 2
+
+
+def update(edge, target, **reaches):
+    """A field is updated in place from others: their reaches below and above."""
+    inputs = [View(target, box(edge))]
+    inputs += [View(int(name[1:]), box(edge, *reach)) for name, reach in reaches.items()]
+    return Launch(None, tuple(inputs), (View(target, box(edge)),))
+
+
+def in_place(edge):
+    """A step of two phases, like those of FDTD."""
+    return [[update(edge, 0, f1=(0, 1))], [update(edge, 1, f0=(1, 0))]]
+
+
+def rotating(edge, radius=1):
+    """Three steps, each from two arrays into a third."""
+
+    def step(old, now, new):
+        inputs = View(old, box(edge, halo=radius)), View(now, box(edge, radius, radius, radius))
+        return [[Launch(None, inputs, (View(new, box(edge, halo=radius)),))]]
+
+    return [step(0, 1, 2), step(1, 2, 0), step(2, 0, 1)]
+
+
+def skewed(cycle, edge, machine=FAR, threads=2, most=MANY, halo=1, count=3):
+    return skew_rounds(cycle, [square(edge, halo)] * count, 1, threads, most, machine)
+
+
+@pytest.mark.parametrize(
+    "machine, size", [(FAR, NEAR_SHARE * FAR.second), (NEAR, WINDOW_SHARE * NEAR.last / 2)]
+)
+def test_arrays_in_memory_are_passed_over_once_for_many_steps(machine, size):
+    """In the rows in use, which threads have in a near last-level cache as well."""
+    for cycle in ([in_place(4096)], rotating(4096)):
+        found = skewed(cycle, 4096, machine)
+        assert found.depth >= 3 and found.depth % len(cycle) == 0
+        assert found.depth <= MOST_ROUNDS + 2
+        rows, arrays = found.chain.window + found.block, 2 if len(cycle) == 1 else 3
+        assert rows * arrays * 4098 * 8 <= size
+        assert found.threads == 2
+
+
+def test_as_few_as_there_are():
+    assert skewed([in_place(4096)], 4096, most=5).depth == 5
+    # A period is not cut.
+    assert skewed(rotating(4096), 4096, most=2).depth == 3
+
+
+def test_one_step_of_two_phases_is_worthwhile_and_one_sweep_is_not():
+    assert skewed([in_place(4096)], 4096).fewest == 1
+    assert skewed(rotating(4096), 4096).fewest == 2
+    # Nor one whose lines have been read when they are written.
+    assert skewed([[[update(4096, 0, f1=(0, 0))]]], 4096, most=4).fewest == 2
+
+
+def test_a_near_last_level_cache_spares_nothing():
+    """Nor does anything where arrays stay in the second-level caches."""
+    assert skewed(rotating(512), 512, FAR).depth > 1
+    assert skewed(rotating(512), 512, NEAR) is None
+    assert skewed(rotating(64), 64, FAR, threads=1) is None
+
+
+def test_small_arrays_are_worth_more_threads_where_these_meet_less_often():
+    assert skewed(rotating(150), 150, FAR, threads=1) is None
+    assert skewed(rotating(150), 150, FAR, threads=2).threads == 2
+    # These are worth both in any case.
+    big = replace(FAR, second=1 << 24)
+    assert skewed(rotating(400), 400, big, threads=2) is None
+
+
+def test_wide_reaches_are_not_read_again_and_again():
+    """Where the rows in use fit the last-level cache alone, and each block reads many more."""
+    assert skewed(rotating(30000, 1), 30000, replace(FAR, last=1 << 30)) is not None
+    wide = skewed(rotating(30000, 12), 30000, replace(FAR, last=1 << 30), halo=12)
+    assert wide is None
+
+
+def test_parts_of_many_threads_have_rows_for_two_seams():
+    for threads in (1, 8, 30):
+        found = skewed([in_place(2000)], 2000, threads=threads)
+        assert 2000 >= LEAST_PARTS * found.threads * found.chain.least_part
+    assert skewed([in_place(2000)], 2000, threads=1000) is None
+
+
+def test_what_is_read_as_a_whole_must_not_be_written():
+    row = Buffer((4098,), np.dtype(np.float64))
+    buffers = [square(4096)] * 2 + [row]
+    along = View(2, (slice(1, 4097),))
+    reads = Launch(None, (View(0, box(4096)), along), (View(1, box(4096)),))
+    back = Launch(None, (View(1, box(4096)),), (View(0, box(4096)),))
+    writes = Launch(None, (along,), (along,))
+    assert not pass_on_whole([reads, back], buffers)
+    assert skew_rounds([[[reads], [back]]], buffers, 1, 2, MANY, FAR).depth > 1
+    halo = Copy(2, (slice(0, 1),), 2, (slice(1, 2),))
+    for action in (writes, halo):
+        assert pass_on_whole([reads, action], buffers)
+        assert skew_rounds([[[reads], [back], [action]]], buffers, 1, 2, MANY, FAR) is None
+
+
+def test_runs_begin_and_end_where_skewed_rounds_do(monkeypatch):
+    """Round 0 does not come again, and rounds 1 and 2 do."""
+    monkeypatch.setattr(round_tables, "caches", lambda: FAR)
+    there, back = in_place(4096), in_place(4096)[::-1]
+    code, buffers = SimpleNamespace(planes=1), [square(4096)] * 2
+    tables = RoundTables(code, buffers, [there, there, back], 1, None, 2, MANY)
+    depth = tables.skewed_rounds.depth
+    assert depth % 2 == 0 and tables.threads == 2
+    rounds = BoundRounds(tables, [])
+    assert rounds.at_once(0, 100, 50) == 1
+    assert rounds.at_once(1, 99, 50) == 50 // depth * depth
+    assert rounds.at_once(1, 99, 1) == depth
+    assert rounds.at_once(1, 3, 50) == 3
+    plain = RoundTables(code, buffers, [there, there, back], 1, Index(2, 0, 1), 2, MANY)
+    assert plain.skewed_rounds is None
+    assert BoundRounds(plain, []).at_once(0, 100, 50) == 50
+
+
+def test_rounds_without_sweeps():
+    edge = (slice(0, 1), slice(None))
+    far = (slice(4096, 4097), slice(None))
+    assert skewed([[[Copy(0, edge, 0, far)]]], 4096) is None
+
+
+def test_footprints():
+    buffers = [square(8), square(8)]
+    sweep = footprint(update(8, 0, f1=(1, 0)), buffers)
+    assert (sweep.begin, sweep.end, sweep.anchored) == (1, 9, False)
+    assert sweep.touches == (Touch(0, 0, 0, False), Touch(1, -1, 0, False), Touch(0, 0, 0, True))
+    column = footprint(Copy(0, (slice(None), slice(0, 1)), 1, (slice(None), slice(8, 9))), buffers)
+    assert (column.begin, column.end, column.anchored) == (0, 10, False)
+    assert column.touches == (Touch(0, 0, 0, True), Touch(1, 0, 0, False))
+    number = footprint(Copy(0, (slice(9, 10), slice(None)), None, value=np.float64(1)), buffers)
+    assert (number.begin, number.end, number.anchored) == (9, 10, False)
+    row = footprint(Copy(0, (slice(0, 1), slice(None)), 0, (slice(8, 9), slice(None))), buffers)
+    assert row.anchored and row.touches == (Touch(0, 0, 0, True), Touch(0, 8, 8, False))
