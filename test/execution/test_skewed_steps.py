@@ -15,7 +15,7 @@ from native_cases import (
 )
 from test_native_fields import MODES
 from twofour.bench.cpu.field_programs import EXAMPLES
-from twofour.runtime import parse_boundary, slices
+from twofour.runtime import parse_boundary, round_tables, slices
 
 # A field of one axis that is copied at its ends only, in steps from far away.
 LINE = """
@@ -169,3 +169,18 @@ def test_loops(uses_index, threads, tmp_path, monkeypatch):
     for steps, states in expected.items():
         assert_same_bits(stepper.advance(inputs, steps), states)
     assert any(depth > 1 for depth in depths) != uses_index
+
+
+def test_threads_that_other_steps_are_worth(tmp_path, monkeypatch):
+    """Parts of few rows have no seams, and are not skewed: here of all threads."""
+    depths = skew_small_arrays(monkeypatch)
+    monkeypatch.setattr(slices, "WAKING_POINTS", 1)
+    monkeypatch.setattr(round_tables, "worth_threads", lambda points, threads: threads)
+    boundary = parse_boundary("periodic,fixed", 2)
+    executable = executable_of(TEXTS["fdtd"], tmp_path)
+    stepper = executable.field_stepper(boundary, 16)
+    inputs = inputs_of(stepper)
+    expected = one_by_one(stepper, boundary).advance(inputs, 20)
+    for _ in range(5):
+        assert_same_bits(stepper.advance(inputs, 20), expected)
+    assert depths[0] > 1

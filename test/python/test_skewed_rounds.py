@@ -151,6 +151,18 @@ def test_runs_begin_and_end_where_skewed_rounds_do(monkeypatch):
     assert BoundRounds(plain, []).at_once(0, 100, 50) == 50
 
 
+def test_more_threads_than_rounds_are_worth(monkeypatch):
+    """Where other rounds of a program are worth more, parts may be too small for seams."""
+    monkeypatch.setattr(round_tables, "caches", lambda: FAR)
+    tables = RoundTables(SimpleNamespace(planes=1), [square(4096)] * 2, [in_place(4096)], 0,
+                         None, 2, MANY)  # fmt: skip
+    least = tables.skewed_rounds.chain.least_part
+    tables.run_on(4096 // least)
+    assert tables.skewed_rounds is not None
+    tables.run_on(4096 // least + 1)
+    assert tables.skewed_rounds is None and tables.skewed is None
+
+
 def test_rounds_without_sweeps():
     edge = (slice(0, 1), slice(None))
     far = (slice(4096, 4097), slice(None))

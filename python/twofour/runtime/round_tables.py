@@ -70,6 +70,11 @@ class RoundTables:
         skewed = self.skewed_rounds.threads if self.skewed_rounds else 1
         return max(skewed, worth_threads(self.points, self._threads))
 
+    def run_on(self, threads: int) -> None:
+        """Rounds run on up to so many threads, of which other rounds may be worth more."""
+        if self.skewed_rounds and not self.skewed_rounds.can_be_shared(threads):
+            self.skewed_rounds = None
+
     def get_ready(self) -> None:
         """Make the tables that most runs take."""
         _ = self.skewed or self.plain

@@ -92,6 +92,8 @@ class Program:
         self._nodes = self._loop(calls, {index: View(cell, ()) for index, cell in cells.items()})
         self.points = max((tables.points for tables in self._tables), default=1)
         self.threads = max((tables.threads for tables in self._tables), default=1)
+        for tables in self._tables:
+            tables.run_on(self.threads)
 
     def bind(self, arrays: Sequence[np.ndarray], calls: int) -> "Run":
         """So many calls on these arrays."""

@@ -54,6 +54,10 @@ class SkewedRounds:
         """How many rounds these are."""
         return len(self.rounds)
 
+    def can_be_shared(self, threads: int) -> bool:
+        """Whether so many threads have parts that are large enough."""
+        return self.chain.end - self.chain.begin >= threads * self.chain.least_part
+
 
 class _Cycle:
     """Rounds that repeat, and what memory they need."""
@@ -112,7 +116,8 @@ class _Cycle:
         least = max(step, LEAST_BYTES // self.bytes_of(self.used) // step * step)
         for repeats in range(-(-min(most, MOST_ROUNDS) // len(self.rounds)), 0, -1):
             chain, rounds = chain_of(self.prints * repeats), self.rounds * repeats
-            worth = worth_threads(int(self.points * len(rounds) / MEETINGS), threads)
+            between = self.points * max(1, len(rounds) / MEETINGS)
+            worth = worth_threads(int(between), threads)
             if chain.end - chain.begin >= LEAST_PARTS * worth * chain.least_part:
                 for block in range(max(least, MOST_ROWS // step * step), least - 1, -step):
                     yield SkewedRounds(rounds, chain, block, worth)
