@@ -13,33 +13,10 @@ from native_cases import (
     share_small_work,
     skew_small_arrays,
 )
-from test_native_fields import MODES
+from test_native_fields import LEVELS_1D, MODES
 from twofour.bench.cpu.field_programs import EXAMPLES
 from twofour.runtime import parse_boundary, round_tables, slices
 
-# A field of one axis that is copied at its ends only, in steps from far away.
-LINE = """
-!field = !stencil.field<[-3,1202]xf32>
-!temp = !stencil.temp<?xf32>
-func.func @line(%old : !field, %now : !field, %next : !field)
-    attributes {stencil.rotation = array<i64: 1, 2, 0>} {
-  %ot = stencil.load %old : !field -> !temp
-  %nt = stencil.load %now : !field -> !temp
-  %r = stencil.apply(%o = %ot : !temp, %u = %nt : !temp) -> (!temp) {
-    %half = arith.constant 0.5 : f32
-    %w = stencil.access %u[-3] : !temp
-    %e = stencil.access %u[2] : !temp
-    %c = stencil.access %o[1] : !temp
-    %we = arith.addf %w, %e : f32
-    %0 = arith.mulf %we, %half : f32
-    %1 = arith.mulf %c, %half : f32
-    %2 = arith.subf %0, %1 : f32
-    stencil.return %2 : f32
-  }
-  stencil.store %r to %next(<[0], [1200]>) : !temp to !field
-  return
-}
-"""
 # Two fields of three axes that depend on each other, the second updated in place.
 PLANES = """
 !field = !stencil.field<[-1,81]x[-1,8]x[-2,11]xf64>
@@ -112,6 +89,7 @@ func.func @loop(%x : !field, %y : !field, %z : !field) {
   return
 }
 """
+LINE = LEVELS_1D.replace(",40]", ",1202]").replace("[37]", "[1200]")
 TEXTS = {one.name: one.mlir(90) for one in EXAMPLES} | {"line": LINE, "planes": PLANES}
 STEPS = (1, 2, 3, 7, 12, 25)
 

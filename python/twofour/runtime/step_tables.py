@@ -162,19 +162,18 @@ class StepTables:
 
     def _skewed_phases(self, skewed: SkewedRounds) -> list[Phase]:
         chain, phases = skewed.chain, []
-        actions = iter(zip(chain.footprints, chain.skews, strict=True))
+        plans = iter(zip(chain.footprints, chain.skews, strict=True))
         lag, has_seams = 0, False
         for one in skewed.rounds:
-            for action in one:
-                print_, skew = next(actions)
-                words = self._call(action, rows_first=not print_.anchored)
+            for action, (footprint, skew) in zip(one, plans, strict=False):
+                words = self._call(action, rows_first=not footprint.anchored)
                 # An anchored action shares out no rows: all of them are in the first seam.
                 shared = words[-1], words[-1]
-                if not print_.anchored:
-                    shared = chain.begin - print_.begin, chain.end - print_.begin
+                if not footprint.anchored:
+                    shared = chain.begin - footprint.begin, chain.end - footprint.begin
                 self._commands.append(Command(*words, *shared, *astuple(skew)))
                 lag = max(lag, skew.lag)
-                has_seams |= print_.anchored or skew.leaves_rows
+                has_seams |= footprint.anchored or skew.leaves_rows
             rows = chain.end - chain.begin
             phases.append(Phase(0, len(self._commands), rows, skewed.block, lag, has_seams))
         return phases

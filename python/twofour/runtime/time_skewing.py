@@ -114,6 +114,17 @@ class _End:
             depths[touch.buffer] = max(depth, depths.get(touch.buffer, depth))
 
 
+def _anchor(action: Footprint, begin: int, end: int, ends: tuple[_End, _End]) -> int:
+    """Keep the rows of an anchored action for later, those from the nearer end on; how many."""
+    deepest = 0
+    for touch in action.touches:
+        depths = touch.last + 1 - begin, end - touch.first
+        nearer = depths.index(min(depths))
+        ends[nearer].touch_later(touch, depths[nearer])
+        deepest = max(deepest, depths[nearer])
+    return deepest
+
+
 def chain_of(footprints: Sequence[Footprint]) -> Chain:
     """The chain of actions with these footprints, of which one at least is not anchored."""
     moving = [one for one in footprints if not one.anchored]
@@ -122,11 +133,7 @@ def chain_of(footprints: Sequence[Footprint]) -> Chain:
     skews, deepest = [], 0
     for one in footprints:
         if one.anchored:
-            for touch in one.touches:
-                depths = touch.last + 1 - begin, end - touch.first
-                nearer = depths.index(min(depths))
-                outer[nearer].touch_later(touch, depths[nearer])
-                deepest = max(deepest, depths[nearer])
+            deepest = max(deepest, _anchor(one, begin, end, outer))
             skews.append(Skew())
             continue
         left = [side.rows_to_leave(one.touches) for side in (*inner, *outer)]
