@@ -16,6 +16,7 @@ from twofour.runtime.skewed_rounds import (
     LEAST_PARTS,
     MOST_ROUNDS,
     NEAR_SHARE,
+    WORTH_FEWER_MEETINGS,
     skew_rounds,
 )
 from twofour.runtime.step_tables import Index
@@ -99,9 +100,11 @@ def test_a_near_last_level_cache_spares_nothing():
 def test_small_arrays_are_worth_more_threads_where_these_meet_less_often():
     assert skewed(rotating(150), 150, FAR, threads=1) is None
     assert skewed(rotating(150), 150, FAR, threads=2).threads == 2
-    # These are worth both in any case.
-    big = replace(FAR, second=1 << 24)
-    assert skewed(rotating(400), 400, big, threads=2) is None
+    # Few rounds are enough for that, where a sweep is worth one thread alone.
+    assert skewed(rotating(150), 150, FAR, threads=2, most=6).depth == 6
+    # A sweep of more points is worth both.
+    assert skewed(rotating(300), 300, FAR, threads=2).depth >= WORTH_FEWER_MEETINGS
+    assert skewed(rotating(300), 300, FAR, threads=2, most=6) is None
 
 
 def test_wide_reaches_are_not_read_again_and_again():

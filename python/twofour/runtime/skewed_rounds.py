@@ -3,7 +3,7 @@
 
 A model of bytes: rounds one after the other read and write all arrays where these are, skewed ones
 do once for all of them, and in between where the rows in use are. Where arrays stay in the nearer
-caches anyway threads meet less often, so that more of them are worth waiting for.
+caches anyway threads meet less often, and more of them may be worth waiting for.
 """
 
 import math
@@ -28,8 +28,9 @@ MOST_ROUNDS = 16
 LEAST_ROWS, MOST_ROWS, LEAST_BYTES = 4, 16, 1 << 16
 # Parts of threads have so many times the rows that they must have: seams are small beside them.
 LEAST_PARTS = 2
-# How often threads meet in skewed rounds.
-MEETINGS = 2
+# How often threads meet in skewed rounds, and how many of these spare enough meetings where the
+# same threads would do.
+MEETINGS, WORTH_FEWER_MEETINGS = 2, 8
 # Part of the time for data from which on skewing is worthwhile: arithmetic takes as long as before.
 WORTHWHILE = 0.8
 # Part of its rate at which the last-level cache serves rows in use.
@@ -142,7 +143,11 @@ def skew_rounds(
     found = list(rounds.skewed(planes, threads, most))
     few = worth_threads(int(rounds.points), threads)
     if rounds.size <= STAYS * few * machine.second:
-        found = [one for one in found if one.threads > few]
+        found = [
+            one
+            for one in found
+            if one.threads > few or (few > 1 and one.depth >= WORTH_FEWER_MEETINGS)
+        ]
         return max(found, key=lambda one: one.threads, default=None)
     return _of_far_arrays(rounds, found, machine)
 
