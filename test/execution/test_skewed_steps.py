@@ -89,8 +89,41 @@ func.func @loop(%x : !field, %y : !field, %z : !field) {
   return
 }
 """
+# A field that is updated in place soon after it was mirrored, from rows that do not wait for its
+# halo.
+MIRRORED = """
+!field = !stencil.field<[-3,93]x[-1,9]xf64>
+!temp = !stencil.temp<?x?xf64>
+func.func @mirrored(%u : !field, %w : !field) {
+  %t = stencil.load %u : !field -> !temp
+  %r = stencil.apply(%a = %t : !temp) -> (!temp) {
+    %k = arith.constant 0.4 : f64
+    %x = stencil.access %a[FROM, 0] : !temp
+    %0 = arith.mulf %x, %k : f64
+    stencil.return %0 : f64
+  }
+  stencil.store %r to %w(<[0, 0], [90, 8]>) : !temp to !field
+  %v = stencil.load %w : !field -> !temp
+  %s = stencil.load %u : !field -> !temp
+  %q = stencil.apply(%a = %v : !temp, %b = %s : !temp) -> (!temp) {
+    %k = arith.constant 0.3 : f64
+    %x = stencil.access %a[TO, 0] : !temp
+    %y = stencil.access %b[0, 0] : !temp
+    %0 = arith.addf %x, %y : f64
+    %1 = arith.mulf %0, %k : f64
+    stencil.return %1 : f64
+  }
+  stencil.store %q to %u(<[0, 0], [90, 8]>) : !temp to !field
+  return
+}
+"""
 LINE = LEVELS_1D.replace(",40]", ",1202]").replace("[37]", "[1200]")
-TEXTS = {one.name: one.mlir(90) for one in EXAMPLES} | {"line": LINE, "planes": PLANES}
+TEXTS = {one.name: one.mlir(90) for one in EXAMPLES} | {
+    "line": LINE,
+    "planes": PLANES,
+    "mirrored below": MIRRORED.replace("FROM", "-3").replace("TO", "3"),
+    "mirrored above": MIRRORED.replace("FROM", "3").replace("TO", "-3"),
+}
 STEPS = (1, 2, 3, 7, 12, 25)
 
 

@@ -184,3 +184,16 @@ def test_footprints():
     assert (number.begin, number.end, number.anchored) == (9, 10, False)
     row = footprint(Copy(0, (slice(0, 1), slice(None)), 0, (slice(8, 9), slice(None))), buffers)
     assert row.anchored and row.touches == (Touch(0, 0, 0, True), Touch(0, 8, 8, False))
+
+
+@pytest.mark.parametrize("rows", [slice(3, 0, -1), slice(2, None, -1)])
+def test_rows_of_a_mirrored_copy(rows):
+    """Slices of them go down, to the first row without an end."""
+    mirrored = Copy(0, (slice(7, 10), slice(None)), 1, (rows, slice(None)))
+    found = footprint(mirrored, [square(8), square(8)])
+    read = range(10)[rows]
+    assert found.anchored
+    assert found.touches == (Touch(0, 7, 9, True), Touch(1, read[-1], read[0], False))
+    # Also of the rows that are written, in the other order.
+    same = Copy(0, (slice(1, 4), slice(None)), 1, (slice(3, 0, -1), slice(None)))
+    assert footprint(same, [square(8), square(8)]).anchored

@@ -61,13 +61,13 @@ def footprint(action: Action, buffers: Sequence[Buffer]) -> Footprint:
     if isinstance(action, Copy):
         return _footprint_of_copy(action, buffers)
     views = [(view, False) for view in action.inputs] + [(view, True) for view in action.outputs]
-    begin, end = _rows(action.outputs[0], buffers)
-    touches = []
+    target, touches = _rows(action.outputs[0], buffers), []
     for view, written in views:
         if not _is_whole(view, action, buffers):
-            first, last = _rows(view, buffers)
-            touches.append(Touch(view.buffer, first - begin, last - end, written))
-    return Footprint(begin, end, tuple(touches))
+            rows = _rows(view, buffers)
+            first, last = rows.start - target.start, rows.stop - target.stop
+            touches.append(Touch(view.buffer, first, last, written))
+    return Footprint(target.start, target.stop, tuple(touches))
 
 
 def pass_on_whole(actions: Sequence[Action], buffers: Sequence[Buffer]) -> bool:
@@ -88,25 +88,22 @@ def _is_whole(view: View, launch: Launch, buffers: Sequence[Buffer]) -> bool:
 
 def _footprint_of_copy(copy: Copy, buffers: Sequence[Buffer]) -> Footprint:
     """A copy between rows of the same numbers is a sweep; any other one is anchored."""
-    target = View(copy.written, copy.target)
-    begin, end = _rows(target, buffers)
-    touched = [(target, True)]
+    touched = [(View(copy.written, copy.target), True)]
     if copy.read is not None:
         touched.append((View(copy.read, copy.source), False))
     rows = [_rows(view, buffers) for view, _ in touched]
-    anchored = rows[-1] != (begin, end)
+    anchored = rows[0] != rows[-1]
     touches = (
-        Touch(view.buffer, first, last - 1, written)
+        # Rows of a mirrored source go down.
+        Touch(view.buffer, min(one), max(one), written)
         if anchored
         else Touch(view.buffer, 0, 0, written)
-        for (view, written), (first, last) in zip(touched, rows, strict=True)
+        for (view, written), one in zip(touched, rows, strict=True)
     )
-    return Footprint(begin, end, tuple(touches), anchored)
+    return Footprint(rows[0].start, rows[0].stop, tuple(touches), anchored)
 
 
-def _rows(view: View, buffers: Sequence[Buffer]) -> tuple[int, int]:
-    """The rows of a view in its buffer, from the first to behind the last one."""
+def _rows(view: View, buffers: Sequence[Buffer]) -> range:
+    """The rows of a view in its buffer."""
     rows = range(buffers[view.buffer].shape[0])
-    if view.slices:
-        rows = rows[view.slices[0]]
-    return rows.start, rows.stop
+    return rows[view.slices[0]] if view.slices else rows
