@@ -24,6 +24,9 @@ from test_random_programs import (
     shifted,
 )
 
+# How many ops there are in the body of a loop, and around loops.
+BODY, BETWEEN = (3, 8), (0, 4)
+
 
 @dataclass(frozen=True)
 class Load:
@@ -68,10 +71,10 @@ class Loop:
 
 
 class Names:
-    """Names that no other value has, and whether those of indices are used."""
+    """Names that no other value has, and whether iterations of loops are skewed."""
 
-    def __init__(self, indexed: bool):
-        self._count, self.indexed = 0, indexed
+    def __init__(self, skews: bool):
+        self._count, self.skews = 0, skews
 
     def new(self, kind: str) -> str:
         self._count += 1
@@ -79,12 +82,13 @@ class Names:
 
 
 @st.composite
-def programs(draw, indexed):
+def programs(draw, skews):
     """Arguments and ops: a loop, perhaps with one in it, between others; the last one stores.
 
-    Where they are `indexed`, some ops in loops use their index.
+    Some ops in loops use their index. Where iterations are to be skewed none does, and there are
+    many.
     """
-    names = Names(indexed)
+    names = Names(skews)
     fields = [names.new("f") for _ in range(draw(st.integers(1, 3)))]
     ops, depths = draw(sweeps(names, fields, {}, None))
     loop = draw(loops(names, fields, fields, depths, inner=draw(st.booleans())))
@@ -100,7 +104,7 @@ def loops(draw, names, fields, candidates, depths, inner):
     carried = draw(st.permutations(candidates))[: draw(st.integers(1, len(candidates)))]
     index, inside = names.new("i"), [names.new("c") for _ in carried]
     known = [*fields, *inside]
-    body, depths = draw(sweeps(names, known, depths, index))
+    body, depths = draw(sweeps(names, known, depths, index, BODY))
     ends = inside
     if inner:
         # Fields of two loops might be the same ones, and none may be carried twice.
@@ -110,7 +114,7 @@ def loops(draw, names, fields, candidates, depths, inner):
             body, ends = (*body, inmost, *rest), inmost.after
     after = [names.new("r") for _ in carried]
     lower, step = draw(st.integers(-2, 2)), draw(st.integers(1, 2))
-    upper = draw(st.integers(-3, 7))
+    upper = draw(st.integers(6, 12) if names.skews else st.integers(-3, 7))
     yielded = tuple(draw(st.permutations(list(ends))))
     return Loop(
         index, lower, upper, step, tuple(carried), tuple(inside), tuple(body), yielded, tuple(after)
@@ -118,10 +122,10 @@ def loops(draw, names, fields, candidates, depths, inner):
 
 
 @st.composite
-def sweeps(draw, names, fields, depths, index):
+def sweeps(draw, names, fields, depths, index, count=BETWEEN):
     """Some ops on these fields, and the temps that there are, with how far they are from loads."""
     ops, depths = [], dict(depths)
-    for _ in range(draw(st.integers(0, 4))):
+    for _ in range(draw(st.integers(*count))):
         shallow = [temp for temp, depth in depths.items() if depth < HALO]
         kind = draw(st.sampled_from(["load", "apply", "store"]))
         if kind == "load" or not shallow:
@@ -129,7 +133,7 @@ def sweeps(draw, names, fields, depths, index):
             depths[ops[-1].temp] = 0
         elif kind == "apply":
             temps = draw(st.tuples(st.sampled_from(shallow), st.sampled_from(shallow)))
-            counts = draw(st.sampled_from([None, index if names.indexed else None]))
+            counts = draw(st.sampled_from([None, None if names.skews else index]))
             form = draw(st.tuples(OFFSETS, OFFSETS)), draw(st.booleans()), counts
             ops.append(Apply(names.new("t"), temps, *form))
             depths[ops[-1].temp] = 1 + max(depths[temp] for temp in temps)
@@ -233,7 +237,7 @@ def test_what_a_program_stores(tmp_path, monkeypatch, target, threads, skews):
     path = tmp_path / "program.mlir"
 
     @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
-    @given(programs(indexed=not skews))
+    @given(programs(skews))
     def check(program):
         fields, ops = program
         path.write_text(text_of(fields, ops))
