@@ -148,7 +148,10 @@ def test_bits_of_calls_one_by_one(name, tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["wave", "fdtd"])
 @pytest.mark.parametrize("at_once", [1, 10])
 def test_slices_of_a_run(name, at_once, tmp_path, monkeypatch):
-    """They are as many steps as are skewed, so that the next slice begins like the first one."""
+    """They are as many steps as are skewed, so that the next slice begins like the first one.
+
+    Only the first ones of waves take over halos: others follow in the same slice.
+    """
     depths, told = skew_small_arrays(monkeypatch), []
     boundary = parse_boundary("periodic,fixed", 2)
     stepper = executable_of(TEXTS[name], tmp_path).field_stepper(boundary, 1)
@@ -161,8 +164,18 @@ def test_slices_of_a_run(name, at_once, tmp_path, monkeypatch):
     assert_same_bits(results, expected)
     (depth,) = depths
     first, _ = told[0]
-    assert first == max(depth, at_once // depth * depth)
+    begin = {"wave": 2, "fdtd": 0}[name]
+    assert first == begin + max(depth, at_once // depth * depth)
     assert told[-1] == (50, 50)
+
+
+def test_tables_that_are_ready(tmp_path, monkeypatch):
+    """Those of the first steps, which take over halos, and of others: no run makes them."""
+    skew_small_arrays(monkeypatch)
+    stepper = executable_of(TEXTS["wave"], tmp_path).field_stepper(parse_boundary("fixed", 2), 1)
+    stepper.get_ready()
+    monkeypatch.delattr(round_tables.StepTables, "of_skewed")
+    stepper.advance(inputs_of(stepper), 40)
 
 
 @pytest.mark.parametrize("uses_index", [False, True])

@@ -133,7 +133,23 @@ def test_what_is_read_as_a_whole_must_not_be_written():
     halo = Copy(2, (slice(0, 1),), 2, (slice(1, 2),))
     for action in (writes, halo):
         assert pass_on_whole([reads, action], buffers)
+        found = skew_rounds([[[reads], [back]]], buffers, 1, 2, MANY, FAR)
+        assert found.after([[[back]]], buffers).depth == found.depth + 1
+        assert found.after([[[action]]], buffers) is None
         assert skew_rounds([[[reads], [back], [action]]], buffers, 1, 2, MANY, FAR) is None
+
+
+class Stretches:
+    """Tables that say which of their rounds run."""
+
+    def __init__(self, name):
+        self._name = name
+
+    def bind(self, arrays):
+        return self
+
+    def stretch(self, first, count):
+        return self._name, first, count
 
 
 def test_runs_begin_and_end_where_skewed_rounds_do(monkeypatch):
@@ -144,11 +160,31 @@ def test_runs_begin_and_end_where_skewed_rounds_do(monkeypatch):
     tables = RoundTables(code, buffers, [there, there, back], 1, None, 2, MANY)
     depth = tables.skewed_rounds.depth
     assert depth % 2 == 0 and tables.threads == 2
+    assert tables.first_rounds.depth == 1 + depth
+    assert tables.first_rounds.rounds[0] == tables.first_rounds.rounds[1]
+    assert tables.first_rounds.rounds[1:] == tables.skewed_rounds.rounds
     rounds = BoundRounds(tables, [])
+    assert rounds.at_once(0, 100, 50) == rounds.at_once(0, 100, 1) == 1 + depth
+    assert rounds.at_once(0, 3, 50) == 3
+    # Parts of more threads have no rows for the seams of one more round.
+    tables.run_on(4096 // tables.skewed_rounds.chain.least_part)
+    assert tables.skewed_rounds is not None and tables.first_rounds is None
     assert rounds.at_once(0, 100, 50) == 1
     assert rounds.at_once(1, 99, 50) == 50 // depth * depth
     assert rounds.at_once(1, 99, 1) == depth
     assert rounds.at_once(1, 3, 50) == 3
+    # Two are few.
+    tables.first_rounds = replace(tables.skewed_rounds, fewest=3)
+    tables.skewed_rounds = replace(tables.skewed_rounds, fewest=3)
+    for name in ("plain", "first", "skewed"):
+        setattr(tables, name, Stretches(name))
+    assert rounds.stretches(0, 2) == ("plain", 0, 2)
+    assert rounds.stretches(0, 3) == ("first", 2, 1)
+    assert rounds.stretches(1, 2) == ("plain", 1, 2)
+    assert rounds.stretches(1, 3) == ("skewed", 2, 1)
+    whole = ("skewed", depth - 1, 2)
+    assert rounds.stretches(1, 2 * depth + 1) == (*whole, "plain", 1 + 2 * depth, 1)
+    assert rounds.stretches(1, 2 * depth + 3) == (*whole, "skewed", 2, 1)
     plain = RoundTables(code, buffers, [there, there, back], 1, Index(2, 0, 1), 2, MANY)
     assert plain.skewed_rounds is None
     assert BoundRounds(plain, []).at_once(0, 100, 50) == 50

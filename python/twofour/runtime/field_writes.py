@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 
 from twofour.runtime.fields import FieldSpec
 from twofour.runtime.loops import Loop, Step, View
+from twofour.runtime.sweeps import Box, around
 
 
 def unwritten_calls(
@@ -29,6 +30,27 @@ def unwritten_calls(
             found.setdefault(places[argument], call)
         places = [places[source] for source in rotation]
     return found
+
+
+def written_interiors(steps: Sequence[Step], fields: Sequence[FieldSpec]) -> frozenset[int] | None:
+    """The positions of fields that steps write to, in their interiors alone; None where not so.
+
+    Loops of a program are not followed.
+    """
+    if any(isinstance(step, Loop) for step in steps):
+        return None
+    interiors = {
+        field.position: field.interior and Box(*map(tuple, field.interior)) for field in fields
+    }
+    views = [view for launch in steps for view in launch.outputs if view.buffer in interiors]
+    for view in views:
+        interior = interiors[view.buffer]
+        if interior is None or not view.slices:
+            return None
+        box = Box(*zip(*((axis.start, axis.stop) for axis in view.slices), strict=True))
+        if around(box, interior):
+            return None
+    return frozenset(view.buffer for view in views)
 
 
 def overwritten_fields(steps: Sequence[Step], fields: Sequence[FieldSpec]) -> frozenset[int]:

@@ -4,7 +4,7 @@
 import math
 import operator
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,8 @@ import numpy as np
 from twofour.errors import TwofourError
 from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.dtypes import ElementType, check_array, storage_view
-from twofour.runtime.halos import SLICES, HaloCopy, Halos
+from twofour.runtime.field_halos import FieldHalos
+from twofour.runtime.halos import SLICES, Halos
 from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.stepping import PROGRESS_INTERVAL, check_steps
 
@@ -101,7 +102,8 @@ class FieldStepper:
     Before each call the halo of every loaded field that the program updates is refreshed, axis by
     axis, from its interior; `boundary` holds one entry an axis. On axes with boundary `fixed` a
     field that is only stored takes its halo from the field whose place its buffer takes, which
-    holds the newest values there are.
+    holds the newest values there are. What halos hold already is not copied again where it is known
+    that a call writes to the interiors of the fields `written` and nowhere else.
 
     Fields are kept in `memory`, and arrays in and out are of its array module; their halos are
     refreshed as `halos` says. `records` tells whether calls may be recorded, for programs that do
@@ -117,29 +119,13 @@ class FieldStepper:
         memory: Memory = HOST,
         records: bool = True,
         halos: Halos = SLICES,
+        written: Collection[int] | None = None,
     ):
         self.fields = tuple(fields)
         self.memory, self.records = memory, records
         self.rotation = tuple(rotation)
         self._prepare = prepare
-        self._refresh = {}
-        for field in self.fields:
-            if field.interior is not None and len(field.shape) == len(boundary):
-                refresh = halos.refresh(field.shape, field.interior, boundary, field.element)
-                if not refresh.empty:
-                    self._refresh[field.position] = refresh
-        found = (self._inherit(field, halos) for field in self.fields)
-        self._inherited = [halo for halo in found if halo is not None]
-
-    def _inherit(self, field: FieldSpec, halos: Halos) -> tuple[int, int, HaloCopy] | None:
-        """What a field that is only stored takes over before each call: (from, to, how)."""
-        if field.loaded or field.interior is None:
-            return None
-        heir = self.rotation.index(field.position)
-        if self.rotation[field.position] == heir:
-            # Two fields that only change places hold the same halo from the start.
-            return None
-        return heir, field.position, halos.copy(field.shape, field.interior, field.element)
+        self.halos = FieldHalos(self.fields, self.rotation, boundary, halos, written)
 
     def advance(
         self,
@@ -203,23 +189,9 @@ class FieldStepper:
             raise TwofourError(f"expected {len(loaded)} input fields, got {len(inputs)}")
         return loaded
 
-    def bind_halos(self, arguments: Sequence) -> list[Callable[[], None]]:
-        """What refills the halos that the next call reads, and those that its results take over."""
-        return [
-            *(
-                refresh.bind(arguments[position])
-                for position, refresh in self._refresh.items()
-                if self._field(position).loaded
-            ),
-            *(copy.bind(arguments[heir], arguments[to]) for heir, to, copy in self._inherited),
-        ]
-
     def _feeds_back(self) -> bool:
         moved = any(source != i for i, source in enumerate(self.rotation))
         return moved or any(field.loaded and field.stored for field in self.fields)
-
-    def _field(self, position: int) -> FieldSpec:
-        return next(field for field in self.fields if field.position == position)
 
     def _start(self, inputs, loaded, scalars, steps: int) -> list:
         """The first arguments: buffers of fields, and numbers where they stand."""
@@ -260,8 +232,8 @@ class FieldStepper:
         for field in self.fields:
             if field.stored:
                 buffer = arguments[field.position]
-                if steps and field.position in self._refresh:
-                    self._refresh[field.position](buffer)
+                if steps and field.position in self.halos.refresh:
+                    self.halos.refresh[field.position](buffer)
                 array = self.memory.result(buffer)
                 like = next((a for a, f in zip(inputs, loaded, strict=True)
                              if f.element == field.element), None)  # fmt: skip
@@ -281,8 +253,9 @@ class _Run:
         self._stepper, self._call = stepper, call
         self.arguments = arguments
         # Bound refreshes keep their buffers alive, so the identities in a key stay unique.
-        self._halos: dict[tuple[int, ...], list[Callable[[], None]]] = {}
-        self._period = _period(stepper.rotation)
+        self._halos: dict[tuple, list[Callable[[], None]]] = {}
+        self._period = math.lcm(_period(stepper.rotation), stepper.halos.refills.period)
+        self._settled = max(self._period, stepper.halos.refills.start)
         self._done = 0
         self._recorded: Callable[[], None] | None = None
         self._tried = False
@@ -293,30 +266,32 @@ class _Run:
             self._rotate()
         count = self._period * max(1, RECORDED_CALLS // self._period)
         # A recording needs kernels that have run before: it must not load or compile any.
-        if self._stepper.records and left >= count and self._done >= self._period:
+        if self._stepper.records and left >= count and self._done >= self._settled:
             if not self._tried:
                 self._recorded = self._stepper.memory.record(lambda: self._calls(count))
                 self._tried = True
             if self._recorded is not None:
                 self._recorded()
+                self._done += count
                 # The last of those calls leaves the arguments one rotation short of the period.
                 self._rotate_back()
                 return count
-        self._once()
+        self._once(self._done)
         self._done += 1
         return 1
 
-    def _once(self) -> None:
-        key = tuple(id(self.arguments[field.position]) for field in self._stepper.fields)
+    def _once(self, number: int) -> None:
+        refill = self._stepper.halos.refills.at(number)
+        key = refill, *(id(self.arguments[field.position]) for field in self._stepper.fields)
         if key not in self._halos:
-            self._halos[key] = self._stepper.bind_halos(self.arguments)
-        for refill in self._halos[key]:
-            refill()
+            self._halos[key] = self._stepper.halos.bind(self.arguments, refill)
+        for halo in self._halos[key]:
+            halo()
         self._call(self.arguments)
 
     def _calls(self, count: int) -> None:
-        for _ in range(count):
-            self._once()
+        for number in range(self._done, self._done + count):
+            self._once(number)
             self._rotate()
 
     def _rotate(self) -> None:

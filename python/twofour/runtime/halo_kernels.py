@@ -26,6 +26,7 @@ from twofour.runtime.device import DeviceKernel
 from twofour.runtime.dtypes import ElementType
 from twofour.runtime.halos import SLICES, HaloCopy, Halos, Interior, Refresh
 from twofour.runtime.manifest import FieldsProgram, LinearProgram, axis_numbers
+from twofour.runtime.sweeps import Box
 
 
 class Mode(IntEnum):
@@ -72,11 +73,11 @@ class HaloKernels:
             return SLICES.refresh(shape, interior, boundary, element)
         return KernelRefresh(kernel, shape, interior, boundary, element)
 
-    def copy(self, shape: Sequence[int], interior: Interior, element: ElementType) -> HaloCopy:
-        kernel = self._find(len(shape), element)
+    def copy(self, cells: Box, interior: Interior, element: ElementType) -> HaloCopy:
+        kernel = self._find(len(cells.lower), element)
         if kernel is None:
-            return SLICES.copy(shape, interior, element)
-        return _KernelCopy(kernel, shape, interior)
+            return SLICES.copy(cells, interior, element)
+        return _KernelCopy(kernel, cells, interior)
 
 
 class KernelRefresh(HaloRefresh):
@@ -104,12 +105,15 @@ class KernelRefresh(HaloRefresh):
 
 
 class _KernelCopy:
-    def __init__(self, kernel: DeviceKernel, shape: Sequence[int], interior: Interior):
-        self._kernel = kernel
-        self._axes = [(Mode.COPY, lower, upper, 0) for lower, upper in zip(*interior, strict=True)]
+    def __init__(self, kernel: DeviceKernel, cells: Box, interior: Interior):
+        self._kernel, self._cells = kernel, cells.slices
+        self._axes = [
+            (Mode.COPY, lower - begin, upper - begin, 0)
+            for begin, lower, upper in zip(cells.lower, *interior, strict=True)
+        ]
 
     def bind(self, source: np.ndarray, target: np.ndarray) -> Callable[[], None]:
-        return bind_cells(self._kernel, self._axes, source, target)
+        return bind_cells(self._kernel, self._axes, source[self._cells], target[self._cells])
 
 
 def _bits(entry: AxisBoundary, element: ElementType) -> int:

@@ -26,7 +26,7 @@ class Refresh(Protocol):
 
 
 class HaloCopy(Protocol):
-    """What copies all cells outside of the interior, between arrays of one shape."""
+    """What copies cells of a box outside of the interior, between arrays of one shape."""
 
     def bind(self, source: np.ndarray, target: np.ndarray) -> Callable[[], None]: ...
 
@@ -42,7 +42,7 @@ class Halos(Protocol):
         element: ElementType,
     ) -> Refresh: ...
 
-    def copy(self, shape: Sequence[int], interior: Interior, element: ElementType) -> HaloCopy: ...
+    def copy(self, cells: Box, interior: Interior, element: ElementType) -> HaloCopy: ...
 
 
 class HaloSlices:
@@ -57,15 +57,13 @@ class HaloSlices:
     ) -> HaloRefresh:
         return HaloRefresh(shape, interior, boundary, element)
 
-    def copy(self, shape: Sequence[int], interior: Interior, element: ElementType) -> HaloCopy:
-        return _SliceCopy(shape, interior)
+    def copy(self, cells: Box, interior: Interior, element: ElementType) -> HaloCopy:
+        return _SliceCopy(cells, interior)
 
 
 class _SliceCopy:
-    def __init__(self, shape: Sequence[int], interior: Interior):
-        lower, upper = map(tuple, interior)
-        whole = Box((0,) * len(shape), tuple(shape))
-        self.boxes = [box.slices for box in around(whole, Box(lower, upper))]
+    def __init__(self, cells: Box, interior: Interior):
+        self.boxes = [box.slices for box in around(cells, Box(*map(tuple, interior)))]
 
     def bind(self, source: np.ndarray, target: np.ndarray) -> Callable[[], None]:
         return partial(_copy, self.boxes, source, target)

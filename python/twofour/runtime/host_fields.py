@@ -2,7 +2,7 @@
 """Time stepping of programs over several fields in the memory of the process."""
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -11,7 +11,11 @@ import numpy as np
 from twofour.runtime.actions import Buffer, Copy
 from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.buffer_pool import BufferPool
-from twofour.runtime.field_writes import overwritten_fields, unwritten_calls
+from twofour.runtime.field_writes import (
+    overwritten_fields,
+    unwritten_calls,
+    written_interiors,
+)
 from twofour.runtime.fields import FieldSpec, FieldStepper
 from twofour.runtime.halos import SLICES
 from twofour.runtime.loops import (
@@ -25,9 +29,11 @@ from twofour.runtime.loops import (
     used_indices,
 )
 from twofour.runtime.page_offset import empty_at, page_offsets
-from twofour.runtime.rounds import Program
+from twofour.runtime.refills import Refill
+from twofour.runtime.rounds import Copies, Program
 from twofour.runtime.slices import run_in_slices, waking_threads
 from twofour.runtime.step_tables import StepCode
+from twofour.runtime.sweeps import Box
 from twofour.runtime.threads import run_together
 
 # Arrays of a program that lie apart in a page; others lie like them again.
@@ -87,10 +93,14 @@ class NativeFieldStepper(HostFieldStepper):
         code: Callable[[int], StepCode],
         threads: int,
     ):
-        super().__init__(fields, rotation, None, boundary)
+        written = written_interiors(steps, fields)
+        super().__init__(fields, rotation, None, boundary, written=written)
         self._numbers, self._workspaces, self._threads = numbers, workspaces, threads
         self._steps, self._code = steps, code
-        refilled = {copy.written for copies in self._copies() for copy in copies}
+        self._copies = self.halos.refills.map(self._copies_of)
+        refilled = {
+            copy.written for call in self._copies.items for copies in call for copy in copies
+        }
         self._unwritten_calls = unwritten_calls(steps, refilled, rotation)
         self._overwritten = overwritten_fields(steps, self.fields)
         # Arguments that say how often loops run.
@@ -99,9 +109,9 @@ class NativeFieldStepper(HostFieldStepper):
         carried = tuple(
             Carried(place, View(place, ()), View(heir, ())) for place, heir in enumerate(rotation)
         )
-        calls = Loop(-1, 0, ANY_NUMBER, 1, carried, ())
+        self._calls = Loop(-1, 0, ANY_NUMBER, 1, carried, tuple(steps))
+        calls = replace(self._calls, body=())
         self._course = Course(calls, {}, lambda loop: range(loop.upper))
-        self._calls = replace(calls, body=(*self._copies(), *steps))
         self._program: tuple[tuple[int, ...], Program] | None = None
 
     def get_ready(self) -> None:
@@ -120,7 +130,8 @@ class NativeFieldStepper(HostFieldStepper):
         if not steps or field.position not in self._overwritten:
             return super()._result_buffer(field, heir, steps)
         buffer = self._placed(field.position, heir.shape, heir.dtype)
-        SLICES.copy(field.shape, field.interior, field.element).bind(heir, buffer)()
+        cells = Box.whole(field.shape)
+        SLICES.copy(cells, field.interior, field.element).bind(heir, buffer)()
         return buffer
 
     def _run(
@@ -170,17 +181,23 @@ class NativeFieldStepper(HostFieldStepper):
         cells = {index: len(kinds) + number for number, index in enumerate(self._indices)}
         kinds += [((), INDEX) for _ in cells]
         buffers = [Buffer(shape, np.dtype(dtype)) for shape, dtype in kinds]
-        return Program(self._driver, self._calls, bounds, cells, buffers, self._threads)
+        return Program(
+            self._driver, self._calls, self._copies, bounds, cells, buffers, self._threads
+        )
 
-    def _copies(self) -> Iterator[tuple[Copy, ...]]:
-        """What refills halos before a call, in order."""
-        loaded = [field.position for field in self.fields if field.loaded]
-        refreshed = [(at, self._refresh[at].by_axis) for at in loaded if at in self._refresh]
-        for axis in itertools.zip_longest(*(axes for _, axes in refreshed), fillvalue=()):
-            yield tuple(
-                Copy(at, target, None if source is None else at, source, value)
-                for (at, _), operations in zip(refreshed, axis, strict=True)
-                for target, source, value in operations
+    def _copies_of(self, refill: Refill) -> tuple[Copies, ...]:
+        """The copies of a refill, in order."""
+        phases = []
+        axes = [self.halos.refresh[position].by_axis for position in refill.refreshed]
+        for axis in itertools.zip_longest(*axes, fillvalue=()):
+            phases.append(
+                tuple(
+                    Copy(position, target, None if source is None else position, source, value)
+                    for position, operations in zip(refill.refreshed, axis, strict=True)
+                    for target, source, value in operations
+                )
             )
-        for heir, to, copy in self._inherited:
-            yield tuple(Copy(to, box, heir, box) for box in copy.boxes)
+        for heir, to in refill.inherited:
+            boxes = self.halos.inherited[heir, to].boxes
+            phases.append(tuple(Copy(to, box, heir, box) for box in boxes))
+        return tuple(phases)

@@ -6,6 +6,7 @@ Values are numbered: the arguments, then the workspaces, then what loops bring f
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -135,6 +136,43 @@ def round_of(number: int, start: int, distinct: int) -> int:
     if number < distinct:
         return number
     return start + (number - start) % (distinct - start)
+
+
+T, U = TypeVar("T"), TypeVar("U")
+
+
+@dataclass(frozen=True)
+class Recurring(Generic[T]):
+    """Items one after the other; after the last one, item `start` follows again."""
+
+    items: tuple[T, ...]
+    start: int = 0
+
+    @property
+    def period(self) -> int:
+        """After how many items the same ones come again, in the end."""
+        return len(self.items) - self.start
+
+    def at(self, number: int) -> T:
+        """Item `number`, counted without an end."""
+        return self.items[round_of(number, self.start, len(self.items))]
+
+    def map(self, function: Callable[[T], U]) -> "Recurring[U]":
+        """What a function makes of each of them."""
+        return Recurring(tuple(map(function, self.items)), self.start)
+
+    def simplest(self) -> "Recurring[T]":
+        """The same items with the shortest period, which starts as early as possible."""
+        first, cycle = self.items[: self.start], self.items[self.start :]
+        period = next(
+            period
+            for period in range(1, len(cycle) + 1)
+            if len(cycle) % period == 0 and cycle[:period] * (len(cycle) // period) == cycle
+        )
+        items, start = first + cycle[:period], self.start
+        while start and items[start - 1] == items[-1]:
+            items, start = items[:-1], start - 1
+        return Recurring(items, start)
 
 
 class Course:

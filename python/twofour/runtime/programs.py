@@ -12,6 +12,7 @@ from twofour.runtime.calls import Report, advance_array, advance_fields
 from twofour.runtime.device import Device, DeviceKernel, open_device
 from twofour.runtime.device_stepping import DeviceLinearStepper, linear_stepper
 from twofour.runtime.dtypes import ElementType, field_element_type
+from twofour.runtime.field_writes import written_interiors
 from twofour.runtime.fields import FieldSpec, FieldStepper, read_scalars
 from twofour.runtime.halo_kernels import halo_kernels
 from twofour.runtime.loops import Loop, Step
@@ -149,6 +150,7 @@ def field_stepper(
         device,
         records=records,
         halos=halo_kernels(program, kernels),
+        written=written_interiors(plan.steps, program.fields),
     )
 
 

@@ -59,9 +59,23 @@ class RoundTables:
         )
 
     @cached_property
+    def first_rounds(self) -> SkewedRounds | None:
+        """The rounds before round `start`, and the skewed ones together with them."""
+        if self.start == 0 or self.skewed_rounds is None:
+            return None
+        return self.skewed_rounds.after(self._rounds[: self.start], self._buffers)
+
+    @cached_property
     def skewed(self) -> StepTables | None:
         """Tables of 1, 2 and more of the skewed rounds."""
-        rounds = self.skewed_rounds
+        return self._tables_of(self.skewed_rounds)
+
+    @cached_property
+    def first(self) -> StepTables | None:
+        """Tables of 1, 2 and more of the first rounds."""
+        return self._tables_of(self.first_rounds)
+
+    def _tables_of(self, rounds: SkewedRounds | None) -> StepTables | None:
         return rounds and StepTables.of_skewed(self._code, self._buffers, rounds)
 
     @property
@@ -74,10 +88,12 @@ class RoundTables:
         """Rounds run on up to so many threads, of which other rounds may be worth more."""
         if self.skewed_rounds and not self.skewed_rounds.can_be_shared(threads):
             self.skewed_rounds = None
+        if self.first_rounds and not self.first_rounds.can_be_shared(threads):
+            self.first_rounds = None
 
     def get_ready(self) -> None:
         """Make the tables that most runs take."""
-        _ = self.skewed or self.plain
+        _ = self.first, self.skewed or self.plain
 
 
 class BoundRounds:
@@ -94,23 +110,32 @@ class BoundRounds:
     def _skewed(self) -> BoundTables:
         return self._tables.skewed.bind(self._arrays)
 
+    @cached_property
+    def _first(self) -> BoundTables:
+        return self._tables.first.bind(self._arrays)
+
     def at_once(self, first: int, left: int, most: int) -> int:
         """How many of the `left` rounds from round `first` on to run at once: about `most`.
 
         Those that do not come again are run at once, and others in such numbers that what follows
         begins with round `start`, or nothing does.
         """
-        skewed = self._tables.skewed_rounds
+        skewed, begin = self._tables.skewed_rounds, self._tables.first_rounds
         if skewed is None:
             return min(left, most)
         if first < self._tables.start:
-            return min(left, self._tables.start - first)
+            return min(left, begin.depth if begin else self._tables.start)
         return min(left, max(1, most // skewed.depth) * skewed.depth)
 
     def stretches(self, first: int, count: int) -> tuple[int, ...]:
         """The words of so many rounds as `at_once` gives, from round `first` on."""
         skewed = self._tables.skewed_rounds
-        if skewed is None or first < self._tables.start:
+        if skewed is None:
+            return self._plain.stretch(first, count)
+        if first < self._tables.start:
+            begin = self._tables.first_rounds
+            if begin and count >= begin.fewest:
+                return self._first.stretch(count - 1, 1)
             return self._plain.stretch(first, count)
         whole, rest = divmod(count, skewed.depth)
         words = self._skewed.stretch(skewed.depth - 1, whole) if whole else ()

@@ -6,6 +6,7 @@ between loops is one round. Loops around others are walked from here.
 """
 
 import ctypes
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,6 +18,7 @@ from twofour.runtime.loops import (
     Launch,
     Loop,
     Places,
+    Recurring,
     Step,
     View,
     place_of,
@@ -28,6 +30,7 @@ from twofour.runtime.step_tables import STRETCH_WORDS, Index, StepCode
 
 # Copies that need nothing of each other.
 Copies = tuple[Copy, ...]
+NO_COPIES: Recurring[tuple[Copies, ...]] = Recurring(((),))
 # Stretches that native code is given at once.
 MOST_STRETCHES = 4096
 
@@ -72,6 +75,7 @@ class Setting:
 class Program:
     """Calls of a program: `calls` is a loop over them, on their arguments, to any number.
 
+    Before each of them come `copies`, in phases.
     `bounds` are the arguments at which loops of the program begin or end, `cells` the buffers of
     the indices that launches read, among all `buffers`. There are `most_threads`.
     It is worth `threads` of these; `points` are those of the largest round.
@@ -81,6 +85,7 @@ class Program:
         self,
         code: StepCode,
         calls: Loop,
+        copies: Recurring[tuple[Copies, ...]],
         bounds: Mapping[int, int],
         cells: Mapping[int, int],
         buffers: Sequence[Buffer],
@@ -89,7 +94,8 @@ class Program:
         self._code, self._buffers, self._most_threads = code, buffers, most_threads
         self._bounds, self._cells = bounds, cells
         self._tables: list[RoundTables] = []
-        self._nodes = self._loop(calls, {index: View(cell, ()) for index, cell in cells.items()})
+        places = {index: View(cell, ()) for index, cell in cells.items()}
+        self._nodes = self._loop(calls, places, copies)
         self.points = max((tables.points for tables in self._tables), default=1)
         self.threads = max((tables.threads for tables in self._tables), default=1)
         for tables in self._tables:
@@ -109,22 +115,29 @@ class Program:
     def _range(self, loop: Loop) -> range:
         return range_of(loop, self._bounds)
 
-    def _loop(self, loop: Loop, places: Places) -> tuple[Node, ...]:
-        """The node of a loop, none if nothing happens in it; `places` is brought up to date."""
+    def _loop(
+        self, loop: Loop, places: Places, copies: Recurring[tuple[Copies, ...]] = NO_COPIES
+    ) -> tuple[Node, ...]:
+        """The node of a loop, none if nothing happens in it; `places` is brought up to date.
+
+        Before each iteration come `copies`.
+        """
         course = Course(loop, places, self._range)
-        states = [
-            {**places, **course.at(number)} for number in range(min(course.distinct, course.count))
-        ]
+        start = max(course.start, copies.start)
+        distinct = start + math.lcm(course.distinct - course.start, copies.period)
+        numbers = range(min(distinct, course.count))
+        states = [{**places, **course.at(number)} for number in numbers]
+        bodies = [(*copies.at(number), *loop.body) for number in numbers]
         places.update(course.at(course.count))
         # A loop may end before what it carries repeats.
-        start = min(course.start, max(0, len(states) - 1))
+        start = min(start, max(0, len(states) - 1))
         index = None
         if loop.index in self._cells:
             index = Index(self._cells[loop.index], course.rounds.start, loop.step)
         if any(isinstance(step, Loop) for step in loop.body):
-            bodies = tuple(self._body(loop.body, state) for state in states)
-            return (Turns(bodies, start, course.count, index),) if any(bodies) else ()
-        rounds = [_phases(loop.body, state) for state in states]
+            nodes = tuple(map(self._body, bodies, states))
+            return (Turns(nodes, start, course.count, index),) if any(nodes) else ()
+        rounds = list(map(_phases, bodies, states))
         return self._stretch(rounds, start, course.count, index)
 
     def _body(self, steps: Sequence[Step | Copies], places: Places) -> tuple[Node, ...]:

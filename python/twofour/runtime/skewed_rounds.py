@@ -55,16 +55,30 @@ class SkewedRounds:
         """How many rounds these are."""
         return len(self.rounds)
 
+    def after(self, earlier: Sequence[Round], buffers: Sequence[Buffer]) -> "SkewedRounds | None":
+        """These rounds together with earlier ones, None where they cannot be."""
+        rounds = tuple(map(_actions, earlier)) + self.rounds
+        actions = [action for one in rounds for action in one]
+        if pass_on_whole(actions, buffers):
+            return None
+        chain = chain_of([footprint(action, buffers) for action in actions])
+        return replace(self, rounds=rounds, chain=chain)
+
     def can_be_shared(self, threads: int) -> bool:
         """Whether so many threads have parts that are large enough."""
         return self.chain.end - self.chain.begin >= threads * self.chain.least_part
 
 
+def _actions(one: Round) -> tuple[Action, ...]:
+    """The actions of a round, in order."""
+    return tuple(action for phase in one for action in phase)
+
+
 class _Cycle:
     """Rounds that repeat, and what memory they need."""
 
-    def __init__(self, rounds: Sequence[Sequence[Action]], buffers: Sequence[Buffer]):
-        self.rounds = tuple(map(tuple, rounds))
+    def __init__(self, rounds: Sequence[Round], buffers: Sequence[Buffer]):
+        self.rounds = tuple(map(_actions, rounds))
         self._buffers = buffers
         self.actions = [action for one in self.rounds for action in one]
         self.points = sweep_points(self.actions, buffers) / len(self.rounds)
@@ -137,7 +151,7 @@ def skew_rounds(
     There are up to `most` rounds, and so many threads. Kernels compute `planes` planes at once, of
     three axes and more.
     """
-    rounds = _Cycle([[action for phase in one for action in phase] for one in cycle], buffers)
+    rounds = _Cycle(cycle, buffers)
     if not rounds.points or pass_on_whole(rounds.actions, buffers):
         return None
     found = list(rounds.skewed(planes, threads, most))

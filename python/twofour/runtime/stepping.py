@@ -75,7 +75,7 @@ def updated_box(
         check_interior(interior, shape, below, above)
         return interior
     fixed = [entry.mode == "fixed" for entry in boundary]
-    box = Box((0,) * len(shape), tuple(shape)).grown(
+    box = Box.whole(shape).grown(
         [-b * f for b, f in zip(below, fixed, strict=True)],
         [-a * f for a, f in zip(above, fixed, strict=True)],
     )

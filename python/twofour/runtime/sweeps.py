@@ -57,6 +57,11 @@ class Box:
     lower: tuple[int, ...]
     upper: tuple[int, ...]
 
+    @classmethod
+    def whole(cls, shape: Sequence[int]) -> Box:
+        """The box of all cells of an array."""
+        return cls((0,) * len(shape), tuple(shape))
+
     @property
     def slices(self) -> tuple[slice, ...]:
         return tuple(map(slice, self.lower, self.upper))

@@ -214,7 +214,7 @@ class _Plan:
 
     def __init__(self, programs: TilePrograms, refresh: HaloRefresh | None, pool: BufferPool):
         self.programs, self._refresh, self._pool = programs, refresh, pool
-        whole = Box((0,) * len(programs.shape), programs.shape)
+        whole = Box.whole(programs.shape)
         # Cells that sweeps do not write.
         self._kept = [box.slices for box in around(whole, programs.geometry.interior)]
 

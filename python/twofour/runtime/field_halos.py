@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The halos of a program's fields: what is copied to them before calls, and after the last one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from twofour.runtime.boundary import AxisBoundary
+from twofour.runtime.halos import Halos
+from twofour.runtime.loops import Recurring
+from twofour.runtime.refills import Refill, refills_of_calls
+from twofour.runtime.sweeps import Box
+
+if TYPE_CHECKING:
+    from twofour.runtime.fields import FieldSpec
+
+
+class FieldHalos:
+    """How halos of these fields are refilled, and before which calls.
+
+    After a call, argument i takes over the buffer of argument rotation[i]. The halo of every loaded
+    field that calls update is refreshed, axis by axis, from its interior; `boundary` holds one
+    entry an axis. On axes with boundary `fixed` a field that is only stored takes its halo from the
+    field whose place its buffer takes. `refills` tells of each call what is left to do.
+
+    A call writes to the interiors of the fields `written` and nowhere else; where that is not known
+    it is None, and everything is done before each call.
+    """
+
+    def __init__(
+        self,
+        fields: Sequence[FieldSpec],
+        rotation: Sequence[int],
+        boundary: Sequence[AxisBoundary],
+        halos: Halos,
+        written: Collection[int] | None,
+    ):
+        self._fields, self._rotation, self._boundary = tuple(fields), tuple(rotation), boundary
+        self.refresh = {}
+        for field in self._fields:
+            if field.interior is not None and len(field.shape) == len(boundary):
+                refresh = halos.refresh(field.shape, field.interior, boundary, field.element)
+                if not refresh.empty:
+                    self.refresh[field.position] = refresh
+        self.inherited = {
+            (heir, field.position): halos.copy(cells, field.interior, field.element)
+            for field, heir, cells in self._heirs()
+        }
+        self.refills = self._refills(written)
+
+    def bind(self, arguments: Sequence, refill: Refill) -> list[Callable[[], None]]:
+        """What does a refill on these arguments."""
+        return [
+            *(self.refresh[position].bind(arguments[position]) for position in refill.refreshed),
+            *(
+                self.inherited[heir, to].bind(arguments[heir], arguments[to])
+                for heir, to in refill.inherited
+            ),
+        ]
+
+    @property
+    def _same_interiors(self) -> bool:
+        """Whether fields that change places are updated in the same box."""
+        interiors = {field.position: field.interior for field in self._fields}
+        return all(
+            interiors.get(place) == interiors.get(source)
+            for place, source in enumerate(self._rotation)
+        )
+
+    def _heirs(self) -> Iterator[tuple[FieldSpec, int, Box]]:
+        """The fields that take over a halo, from which one each, and the cells of that."""
+        for field in self._fields:
+            heir = self._rotation.index(field.position)
+            # Two fields that only change places hold the same halo from the start.
+            changes_places = self._rotation[field.position] == heir
+            if not (field.loaded or field.interior is None or changes_places):
+                cells = self._inherited_cells(field)
+                if cells != Box(*map(tuple, field.interior)):
+                    yield field, heir, cells
+
+    def _inherited_cells(self, field: FieldSpec) -> Box:
+        """Cells outside on an axis that is refreshed need not be: they are so before it is read."""
+        cells = Box.whole(field.shape)
+        if self._same_interiors and len(field.shape) == len(self._boundary):
+            for axis, ends in enumerate(zip(*field.interior, strict=True)):
+                if self._boundary[axis].mode != "fixed":
+                    cells = cells.with_axis(axis, *ends)
+        return cells
+
+    def _refills(self, written: Collection[int] | None) -> Recurring[Refill]:
+        loaded = [field.position for field in self._fields if field.loaded]
+        every = Refill(
+            tuple(position for position in loaded if position in self.refresh),
+            tuple(self.inherited),
+        )
+        if written is None or not self._same_interiors:
+            return Recurring((every,))
+        # A field that is only stored starts as a copy.
+        alike = [pair for pair in every.inherited if pair[0] in loaded]
+        return refills_of_calls(every, alike, written, self._rotation)

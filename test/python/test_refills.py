@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Halos that hold already what would be copied to them are left alone, at every boundary."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from twofour.runtime import FieldSpec, FieldStepper, Launch, Loop, View, element_type
+from twofour.runtime.boundary import MODES, AxisBoundary, parse_boundary
+from twofour.runtime.field_writes import written_interiors
+from twofour.runtime.loops import Recurring
+from twofour.runtime.refills import Refill, refills_of_calls
+
+F64 = element_type("f64")
+# Three time levels: the newest one is made from the two before it.
+LEVELS = (1, 2, 0)
+
+
+def refills(refreshed, inherited, alike=(), written=(2,), rotation=LEVELS):
+    return refills_of_calls(Refill(refreshed, inherited), alike, written, rotation)
+
+
+def test_levels_with_a_fixed_halo_take_it_over_once():
+    """The array of the oldest level has another one until it becomes that of the newest."""
+    found = refills((), ((1, 2),), alike=[(1, 2)])
+    assert found == Recurring((Refill(), Refill((), ((1, 2),)), Refill()), 2)
+    # Where all three are the same nothing is ever copied, and where the newest one differs as well
+    # two are.
+    assert refills((), ((1, 2),), alike=[(1, 2), (1, 0)]) == Recurring((Refill(),))
+    takes_over = Refill((), ((1, 2),))
+    assert refills((), ((1, 2),)) == Recurring((takes_over, takes_over, Refill()), 2)
+
+
+def test_levels_with_other_halos_are_refreshed_once():
+    """The oldest one was when it was the one before."""
+    assert refills((0, 1), ()) == Recurring((Refill((0, 1)), Refill((1,))), 1)
+
+
+def test_halos_are_refreshed_again_where_another_axis_took_one_over():
+    """At first: the array of the oldest level is refreshed, and then takes over new cells."""
+    found = refills((0, 1), ((1, 2),), alike=[(1, 2)])
+    pair = ((1, 2),)
+    assert found == Recurring((Refill((0, 1)), Refill((1,), pair), Refill((1,))), 2)
+    # Nobody writes to a field that takes over halos from two others in turn.
+    found = refills((2,), ((0, 2), (1, 2)), written=(), rotation=(0, 1, 2))
+    assert found == Recurring((Refill((2,), ((0, 2), (1, 2))),))
+
+
+def test_fields_that_change_places_or_are_updated_in_place_are_always_refreshed():
+    swap = refills((0,), (), written=(1,), rotation=(1, 0))
+    assert swap == Recurring((Refill((0,)),))
+    assert refills((0,), (), written=(0,), rotation=(0,)) == Recurring((Refill((0,)),))
+    # What nobody writes to is refreshed once.
+    once = refills((0,), (), written=(), rotation=(0,))
+    assert once == Recurring((Refill((0,)), Refill()), 1)
+
+
+@given(st.lists(st.integers(0, 2), min_size=1, max_size=9), st.data())
+def test_the_simplest_form_of_what_recurs(items, data):
+    found = Recurring(tuple(items), data.draw(st.integers(0, len(items) - 1)))
+    simplest = found.simplest()
+    assert [simplest.at(n) for n in range(30)] == [found.at(n) for n in range(30)]
+    assert len(simplest.items) <= len(items) and simplest.period <= found.period
+    assert simplest.simplest() == simplest
+
+
+BOUNDARIES = st.sampled_from(MODES).map(lambda mode: AxisBoundary(mode, 0.5))
+
+
+@st.composite
+def programs(draw):
+    """Fields, what a call reads and writes of them, and how they change places."""
+    count, rank = draw(st.integers(1, 4)), draw(st.integers(1, 2))
+    shape = tuple(draw(st.integers(4, 6)) for _ in range(rank))
+    boxes = st.tuples(*[st.sampled_from([(1, 1), (0, 2), (1, 2)])] * rank)
+    one_box = draw(boxes) if draw(st.integers(0, 3)) else None
+    flags = [draw(st.sampled_from([(1, 0), (0, 1), (1, 1), (0, 0)])) for _ in range(count)]
+    fields = []
+    for position, (loaded, stored) in enumerate(flags):
+        below, above = zip(*(one_box or draw(boxes)), strict=True)
+        interior = below, tuple(n - cells for n, cells in zip(shape, above, strict=True))
+        fields.append(FieldSpec(position, F64, shape, bool(loaded), bool(stored), interior))
+    rotation = tuple(draw(st.permutations(range(count))))
+    boundary = tuple(draw(BOUNDARIES) for _ in range(rank))
+    return fields, rotation, boundary, draw(st.integers(1, 9))
+
+
+def stepper_of(fields, rotation, boundary, knows_what_is_written):
+    """A stepper whose calls read all cells of what they load, and write interiors alone.
+
+    Also a list of the refills that it binds.
+    """
+    loaded = [field.position for field in fields if field.loaded]
+    written = [field for field in fields if field.stored]
+
+    def call(arguments):
+        around = 0
+        for position in loaded:
+            for axis in range(arguments[position].ndim):
+                for shift in (-1, 1):
+                    around = around + np.roll(arguments[position], shift, axis) * (position + 0.25)
+        for field in written:
+            box = tuple(map(slice, *field.interior))
+            mine = np.broadcast_to(around, field.shape)[box]
+            arguments[field.position][box] = 0.1 * mine - field.position / 3
+
+    known = frozenset(field.position for field in written) if knows_what_is_written else None
+    return FieldStepper(fields, rotation, lambda: call, boundary, written=known)
+
+
+@given(programs())
+@settings(max_examples=300, deadline=None)
+def test_results_are_those_of_refilling_all_halos_before_each_call(program):
+    fields, rotation, boundary, steps = program
+    rng = np.random.default_rng(3)
+    inputs = [rng.uniform(-1, 1, field.shape) for field in fields if field.loaded]
+    steppers = [stepper_of(fields, rotation, boundary, known) for known in (True, False)]
+    if inputs and not steppers[0]._feeds_back():
+        steps = 1
+    one, other = (stepper.advance(inputs, steps) for stepper in steppers)
+    for mine, expected in zip(one, other, strict=True):
+        assert mine.tobytes() == expected.tobytes()
+    assert len(steppers[1].halos.refills.items) == 1
+
+
+@pytest.mark.parametrize(
+    "boundary", ["fixed", "periodic", "zero", "reflect", "fixed,periodic", "zero,fixed"]
+)
+def test_what_is_left_to_do(boundary):
+    """For three levels: nothing under fixed halos, and one refresh under others."""
+    box = ((1, 1), (5, 6))
+    fields = [FieldSpec(n, F64, (7, 8), n < 2, n == 2, box) for n in range(3)]
+    parsed = parse_boundary(boundary, 2)
+    refills = stepper_of(fields, LEVELS, parsed, True).halos.refills
+    refreshed = () if boundary == "fixed" else (1,)
+    assert refills.period == 1 and refills.at(100) == Refill(refreshed)
+    every = stepper_of(fields, LEVELS, parsed, False).halos.refills
+    inherits = ((1, 2),) if "fixed" in boundary else ()
+    assert every == Recurring((Refill((0, 1) if refreshed else (), inherits),))
+
+
+def test_fields_of_different_interiors_are_always_refilled():
+    fields = [FieldSpec(n, F64, (7,), n < 2, n == 2, ((1,), (6 - n,))) for n in range(3)]
+    found = stepper_of(fields, LEVELS, parse_boundary("periodic", 1), True).halos.refills
+    # Cells between the two interiors are taken over.
+    assert found == Recurring((Refill((0, 1), ((1, 2),)),))
+
+
+def test_where_steps_write():
+    fields = [FieldSpec(n, F64, (7, 8), True, True, ((1, 1), (5, 6))) for n in range(2)]
+    fields.append(FieldSpec(2, F64, (7, 8), True, False, None))
+    inside, whole = (slice(1, 5), slice(2, 6)), (slice(1, 5), slice(0, 6))
+
+    def written(*views):
+        steps = [Launch(None, (View(0, whole),), (view,)) for view in views]
+        return written_interiors(steps, fields)
+
+    assert written(View(0, inside)) == {0}
+    # Buffers that are no fields may be anywhere.
+    assert written(View(0, inside), View(1, inside), View(7, ())) == {0, 1}
+    assert written(View(1, whole)) is None and written(View(1, ())) is None
+    assert written(View(2, inside)) is None
+    assert written_interiors([Loop(9, 0, 3, 1, (), ())], fields) is None
