@@ -7,7 +7,7 @@ What the function computes from numbers is computed in the kernel.
 
 from collections.abc import Callable
 
-from twofour.dialects.stencil.ops import ApplyOp
+from twofour.dialects.stencil.ops import ApplyOp, IndexOp
 from twofour.dialects.stencil.regions import AppliedRegion, sink_numbers
 from twofour.dialects.stencil.sweep import (
     enclosing_function,
@@ -16,8 +16,9 @@ from twofour.dialects.stencil.sweep import (
     module_end,
     replace_by_sweep,
 )
+from twofour.dialects.stencil.traversal import nested_ops
 from twofour.mlir import func, ir, memref
-from twofour.targets.cpu.kernel_abi import kernel_function
+from twofour.targets.cpu.kernel_abi import USES_INDEX_ATTRIBUTE, kernel_function
 
 # Emits the loops of a kernel: the region, its function, the views and numbers of the region, and
 # the range of the outermost axis.
@@ -43,6 +44,8 @@ def _append_kernel(region: AppliedRegion, name: str, emit_loops: Loops) -> None:
         types = region.argument_types()
         types[first:end] = map(_in_memory, types[first:end])
         function = kernel_function(name, types, end)
+        if nested_ops(region.apply, IndexOp.OPERATION_NAME):
+            function.attributes[USES_INDEX_ATTRIBUTE] = ir.UnitAttr.get()
         with ir.InsertionPoint(function.entry_block):
             *arguments, begin, last = function.entry_block.arguments
             for number, scalar in enumerate(region.scalars, first):

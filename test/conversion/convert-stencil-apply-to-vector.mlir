@@ -51,6 +51,7 @@ func.func @product(%t: !temp) -> !inner {
 
 // CHECK-LABEL: func.func @chosen(
 // CHECK: func.func @chosen_kernel0(%[[LINE:[a-z0-9]+]]: memref<?xf32, strided<[1], offset: ?>>, %[[MEMORY:[a-z0-9]+]]: memref<f32>, %[[OUT:[a-z0-9]+]]:
+// CHECK-SAME: stencil.uses_index
 // CHECK-DAG: %[[NUMBER:.*]] = memref.load %[[MEMORY]][]
 // CHECK-DAG: %[[LANES:.*]] = vector.step : vector<8xindex>
 // CHECK-DAG: %[[FOUR:.*]] = arith.constant dense<4> : vector<8xindex>

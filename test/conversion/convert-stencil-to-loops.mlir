@@ -9,7 +9,7 @@
 // CHECK: memref.subview %{{.*}}[0, 1] [10, 17] [1, 1]
 // CHECK: call @product_kernel0(
 // CHECK: func.func @product_kernel0(%[[IN:[a-z0-9]+]]: memref<?x?xf64, strided<[?, 1], offset: ?>>, %[[OUT:[a-z0-9]+]]: memref<?x?xf64, strided<[?, 1], offset: ?>>, %[[BEGIN:[a-z0-9]+]]: index, %[[END:[a-z0-9]+]]: index)
-// CHECK-SAME: stencil.kernel_inputs = 1 : i64
+// CHECK-SAME: stencil.kernel_inputs = 1 : i64}
 // CHECK-DAG: %[[C0:.*]] = arith.constant 0 : index
 // CHECK-DAG: %[[C1:.*]] = arith.constant 1 : index
 // CHECK-DAG: %[[C2:.*]] = arith.constant 2 : index
@@ -47,7 +47,7 @@ func.func @product(%t: !temp) -> !inner {
 // CHECK: memref.store %[[K]], %[[PLACE]][]
 // CHECK: call @captured_kernel0(%{{[a-z0-9_]+}}, %[[PLACE]], %{{[a-z0-9_]+}}, %{{[a-z0-9_]+}}, %{{[a-z0-9_]+}}, %{{[a-z0-9_]+}})
 // CHECK: func.func @captured_kernel0(%[[IN:[a-z0-9]+]]: memref<?xf64, strided<[1], offset: ?>>, %[[MEMORY:[a-z0-9]+]]: memref<f64>, %[[R:[a-z0-9]+]]: memref<?xf64, strided<[1], offset: ?>>, %[[S:[a-z0-9]+]]: memref<?xf64, strided<[1], offset: ?>>, %{{.*}}: index, %{{.*}}: index)
-// CHECK-SAME: stencil.kernel_inputs = 2 : i64
+// CHECK-SAME: stencil.kernel_inputs = 2 : i64, stencil.uses_index}
 // CHECK-DAG: %[[SCALAR:.*]] = memref.load %[[MEMORY]][]
 // CHECK-DAG: %[[SHIFT:.*]] = arith.constant -1 : index
 // CHECK-DAG: %[[TENTH:.*]] = arith.constant 1.000000e-01 : f64

@@ -12,6 +12,7 @@ from twofour.runtime import (
     HostFieldStepper,
     Plan,
     round_tables,
+    skew_choice,
     skewed_rounds,
     slices,
     tile_choice,
@@ -72,13 +73,33 @@ def skew_small_arrays(monkeypatch, rows=24):
     def with_small_caches(cycle, buffers, *arguments):
         row = sum(buffer.strides[0] for buffer in buffers if buffer.shape)
         *arguments, machine = arguments
-        machine = replace(machine, second=int(rows * row / skewed_rounds.NEAR_SHARE) + 1)
+        machine = replace(machine, second=int(rows * row / skew_choice.NEAR_SHARE) + 1)
         skewed = skew_rounds(cycle, buffers, *arguments, machine)
         depths.append(skewed.depth if skewed else 0)
         return skewed
 
     monkeypatch.setattr(round_tables, "skew_rounds", with_small_caches)
-    monkeypatch.setattr(skewed_rounds, "LEAST_PARTS", 1)
-    monkeypatch.setattr(skewed_rounds, "LEAST_BYTES", 0)
-    monkeypatch.setattr(skewed_rounds, "WORTHWHILE", 9)
+    monkeypatch.setattr(skew_choice, "LEAST_PARTS", 1)
+    monkeypatch.setattr(skew_choice, "LEAST_BYTES", 0)
+    monkeypatch.setattr(skew_choice, "WORTHWHILE", 9)
     return depths
+
+
+def cut_planes(monkeypatch, width):
+    """Take strips of so many rows wherever planes can be cut; returns how many strips there are."""
+    choose, found = skew_choice._of_far_arrays, []
+
+    def in_strips(rounds, candidates, machine):
+        return choose(rounds, [one for one in candidates if one.cutting] or candidates, machine)
+
+    cut = skewed_rounds.cut
+
+    def counted(*arguments):
+        strips = cut(*arguments)
+        found.append(len(strips))
+        return strips
+
+    monkeypatch.setattr(skew_choice, "WIDTHS", (width,))
+    monkeypatch.setattr(skew_choice, "_of_far_arrays", in_strips)
+    monkeypatch.setattr(skewed_rounds, "cut", counted)
+    return found

@@ -7,6 +7,7 @@ import pytest
 
 from native_cases import (
     assert_same_bits,
+    cut_planes,
     executable_of,
     inputs_of,
     one_by_one,
@@ -127,22 +128,79 @@ TEXTS = {one.name: one.mlir(90) for one in EXAMPLES} | {
 STEPS = (1, 2, 3, 7, 12, 25)
 
 
-@pytest.mark.parametrize("name", TEXTS)
-def test_bits_of_calls_one_by_one(name, tmp_path, monkeypatch):
-    share_small_work(monkeypatch)
-    depths = skew_small_arrays(monkeypatch)
-    executable = executable_of(TEXTS[name], tmp_path)
+def assert_bits_of_calls_one_by_one(text, folder, threads):
+    """At many boundaries; gives way after each run to so many steps."""
+    executable = executable_of(text, folder)
     rank = executable.compiled.program.fields[0].box.rank
     for modes in itertools.islice(itertools.product(MODES, repeat=rank), 0, None, 5 ** (rank - 1)):
         boundary = parse_boundary(",".join(modes), rank)
         stepper = executable.field_stepper(boundary, 1)
         inputs = inputs_of(stepper)
         expected = {steps: one_by_one(stepper, boundary).advance(inputs, steps) for steps in STEPS}
-        for threads in (1, 2, 3):
-            stepper = executable.field_stepper(boundary, threads)
+        for count in threads:
+            stepper = executable.field_stepper(boundary, count)
             for steps, states in expected.items():
                 assert_same_bits(stepper.advance(inputs, steps), states)
-            assert depths[-1] > 1
+            yield stepper
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_bits_of_calls_one_by_one(name, tmp_path, monkeypatch):
+    share_small_work(monkeypatch)
+    depths = skew_small_arrays(monkeypatch)
+    for _ in assert_bits_of_calls_one_by_one(TEXTS[name], tmp_path, (1, 2, 3)):
+        assert depths[-1] > 1
+
+
+# Planes of more rows, which are cut: two fields, and three levels.
+LARGER = PLANES.replace("[-1,8]", "[-1,41]").replace("80, 7, 9", "80, 40, 9")
+LEVELS = """
+!field = !stencil.field<[-2,82]x[-2,42]x[-1,9]xf64>
+!temp = !stencil.temp<?x?x?xf64>
+func.func @levels(%old : !field, %now : !field, %new : !field)
+    attributes {stencil.rotation = array<i64: 1, 2, 0>} {
+  %ot = stencil.load %old : !field -> !temp
+  %nt = stencil.load %now : !field -> !temp
+  %r = stencil.apply(%a = %nt : !temp, %b = %ot : !temp) -> (!temp) {
+    %t = stencil.access %a[-2, 0, 1] : !temp
+    %s = stencil.access %a[1, -1, 0] : !temp
+    %w = stencil.access %a[0, 2, -1] : !temp
+    %d = stencil.access %b[0, 0, 0] : !temp
+    %0 = arith.addf %t, %s : f64
+    %1 = arith.mulf %w, %d : f64
+    %2 = arith.subf %0, %1 : f64
+    %third = arith.constant 0.3 : f64
+    %3 = arith.mulf %2, %third : f64
+    stencil.return %3 : f64
+  }
+  stencil.store %r to %new(<[0, 0, 0], [80, 40, 8]>) : !temp to !field
+  return
+}
+"""
+
+
+@pytest.mark.parametrize("width", [4, 16])
+@pytest.mark.parametrize("text", [LARGER, LEVELS], ids=["two fields", "three levels"])
+def test_bits_where_planes_are_cut(text, width, tmp_path, monkeypatch):
+    share_small_work(monkeypatch)
+    depths, strips = skew_small_arrays(monkeypatch), cut_planes(monkeypatch, width)
+    for stepper in assert_bits_of_calls_one_by_one(text, tmp_path, (1, 2)):
+        tables = stepper._program_for(())._tables[0]
+        assert depths[-1] > 1 and tables.skewed_rounds.cutting.width == width
+        # They leave rows at both ends where these wait for each other.
+        assert 40 / width <= strips[-1] <= 40 / width + 2
+
+
+def test_indices_keep_planes_whole(tmp_path, monkeypatch):
+    """What kernels know as the place of a point counts from where their views begin."""
+    share_small_work(monkeypatch)
+    depths, strips = skew_small_arrays(monkeypatch), cut_planes(monkeypatch, 8)
+    row = "%n = stencil.index 1 <[0, 0, 0]>\n%m = arith.index_cast %n : index to i64\n"
+    text = LEVELS.replace(
+        "%third = arith.constant 0.3 : f64", row + "%third = arith.sitofp %m : i64 to f64"
+    )
+    for _ in assert_bits_of_calls_one_by_one(text, tmp_path, (1,)):
+        assert depths[-1] > 1 and not strips
 
 
 @pytest.mark.parametrize("name", ["wave", "fdtd"])

@@ -119,7 +119,8 @@ def chained(recorder, *actions):
     launch = Launch(recorder.native, (View(0, everything),), (View(1, everything),))
     flat = (launch, *actions)
     chain = chain_of([footprint(action, buffers) for action in flat])
-    return buffers, [[[launch]]], SkewedRounds((flat,), chain, 16, 1)
+    skewed = SkewedRounds((flat,), chain, 16, 1).with_strips(buffers)
+    return buffers, [[[launch]]], skewed
 
 
 def drive(code, tables, arrays):

@@ -56,15 +56,15 @@ def sweep_points(actions: Iterable[Action], buffers: Sequence[Buffer]) -> int:
     return sum(buffers[view.buffer].model()[view.slices].size for view in outputs)
 
 
-def footprint(action: Action, buffers: Sequence[Buffer]) -> Footprint:
-    """The rows that an action touches of buffers which have all its axes."""
+def footprint(action: Action, buffers: Sequence[Buffer], axis: int = 0) -> Footprint:
+    """The rows that an action touches, those along an axis, of buffers which have all its axes."""
     if isinstance(action, Copy):
-        return _footprint_of_copy(action, buffers)
+        return _footprint_of_copy(action, buffers, axis)
     views = [(view, False) for view in action.inputs] + [(view, True) for view in action.outputs]
-    target, touches = _rows(action.outputs[0], buffers), []
+    target, touches = _rows(action.outputs[0], buffers, axis), []
     for view, written in views:
         if not _is_whole(view, action, buffers):
-            rows = _rows(view, buffers)
+            rows = _rows(view, buffers, axis)
             first, last = rows.start - target.start, rows.stop - target.stop
             touches.append(Touch(view.buffer, first, last, written))
     return Footprint(target.start, target.stop, tuple(touches))
@@ -86,12 +86,12 @@ def _is_whole(view: View, launch: Launch, buffers: Sequence[Buffer]) -> bool:
     return len(buffers[view.buffer].shape) < axes
 
 
-def _footprint_of_copy(copy: Copy, buffers: Sequence[Buffer]) -> Footprint:
+def _footprint_of_copy(copy: Copy, buffers: Sequence[Buffer], axis: int) -> Footprint:
     """A copy between rows of the same numbers is a sweep; any other one is anchored."""
     touched = [(View(copy.written, copy.target), True)]
     if copy.read is not None:
         touched.append((View(copy.read, copy.source), False))
-    rows = [_rows(view, buffers) for view, _ in touched]
+    rows = [_rows(view, buffers, axis) for view, _ in touched]
     anchored = rows[0] != rows[-1]
     touches = (
         # Rows of a mirrored source go down.
@@ -103,7 +103,7 @@ def _footprint_of_copy(copy: Copy, buffers: Sequence[Buffer]) -> Footprint:
     return Footprint(rows[0].start, rows[0].stop, tuple(touches), anchored)
 
 
-def _rows(view: View, buffers: Sequence[Buffer]) -> range:
+def _rows(view: View, buffers: Sequence[Buffer], axis: int) -> range:
     """The rows of a view in its buffer."""
-    rows = range(buffers[view.buffer].shape[0])
-    return rows[view.slices[0]] if view.slices else rows
+    rows = range(buffers[view.buffer].shape[axis])
+    return rows[view.slices[axis]] if axis < len(view.slices) else rows

@@ -8,7 +8,8 @@ import numpy as np
 
 from twofour.runtime.actions import Buffer, Round, sweep_points
 from twofour.runtime.processor import caches
-from twofour.runtime.skewed_rounds import SkewedRounds, skew_rounds
+from twofour.runtime.skew_choice import skew_rounds
+from twofour.runtime.skewed_rounds import SkewedRounds
 from twofour.runtime.step_tables import BoundTables, Index, StepCode, StepTables
 from twofour.runtime.tile_choice import worth_threads
 

@@ -10,7 +10,7 @@ together, in which each command stays behind those that it needs.
 import ctypes
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from twofour.runtime.copies import row_axes
 from twofour.runtime.native import descriptor
 from twofour.runtime.processor import caches
 from twofour.runtime.skewed_rounds import SkewedRounds
+from twofour.runtime.strips import Strip
 from twofour.runtime.tiles import ROWS
 
 # Part of a core's second cache for the rows of a block, which are a multiple of those that kernels
@@ -129,10 +130,11 @@ class StepTables:
     def of_skewed(
         cls, code: StepCode, buffers: Sequence[Buffer], skewed: SkewedRounds
     ) -> "StepTables":
-        """Round n is the first n + 1 skewed rounds, in one phase; after all of them they repeat."""
+        """Round n is the first n + 1 skewed rounds, a phase a strip; then all of them repeat."""
         tables = cls(code, buffers)
-        phases = [[phase] for phase in tables._skewed_phases(skewed)]
-        tables._finish(phases, len(phases) - 1)
+        strips = [tables._skewed_phases(strip, skewed.block) for strip in skewed.strips]
+        rounds = list(zip(*strips, strict=True))
+        tables._finish(rounds, len(rounds) - 1)
         return tables
 
     def bind(self, arrays: Sequence[np.ndarray]) -> "BoundTables":
@@ -160,22 +162,22 @@ class StepTables:
         rows = max(command.rows for command in self._commands[first:])
         return Phase(first, len(self._commands), rows, min(rows, self._block(view)))
 
-    def _skewed_phases(self, skewed: SkewedRounds) -> list[Phase]:
-        chain, phases = skewed.chain, []
+    def _skewed_phases(self, strip: Strip, block: int) -> list[Phase]:
+        chain, phases, first = strip.chain, [], len(self._commands)
         plans = iter(zip(chain.footprints, chain.skews, strict=True))
         lag, has_seams = 0, False
-        for one in skewed.rounds:
+        for one in strip.rounds:
             for action, (footprint, skew) in zip(one, plans, strict=False):
                 words = self._call(action, rows_first=not footprint.anchored)
                 # An anchored action shares out no rows: all of them are in the first seam.
                 shared = words[-1], words[-1]
                 if not footprint.anchored:
                     shared = chain.begin - footprint.begin, chain.end - footprint.begin
-                self._commands.append(Command(*words, *shared, *astuple(skew)))
+                self._commands.append(Command(*words, *shared, *skew))
                 lag = max(lag, skew.lag)
                 has_seams |= footprint.anchored or skew.leaves_rows
             rows = chain.end - chain.begin
-            phases.append(Phase(0, len(self._commands), rows, skewed.block, lag, has_seams))
+            phases.append(Phase(first, len(self._commands), rows, block, lag, has_seams))
         return phases
 
     def _block(self, first_view: int) -> int:

@@ -15,6 +15,8 @@ parts of the last thread and of the first one meet.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,7 @@ class Footprint:
     anchored: bool = False
 
 
-@dataclass(frozen=True)
-class Skew:
+class Skew(NamedTuple):
     """How many rows an action of a chain leaves to the seams at the ends of a thread's part.
 
     `low` and `high` are for ends where it has a neighbour, `first_low` and `last_high` for those of
@@ -79,10 +80,15 @@ class Chain:
     reach: int
     least_part: int
 
-    @property
+    @cached_property
     def window(self) -> int:
         """The rows between the first and the last one in use, beside those of a block."""
         return max(skew.lag for skew in self.skews) + 2 * self.reach
+
+    def has_parts(self, count: int) -> bool:
+        """Whether there are rows for so many parts; any number may share what is anchored."""
+        rows = self.end - self.begin
+        return rows == 0 or rows >= count * self.least_part
 
 
 class _End:
@@ -126,9 +132,10 @@ def _anchor(action: Footprint, begin: int, end: int, ends: tuple[_End, _End]) ->
 
 
 def chain_of(footprints: Sequence[Footprint]) -> Chain:
-    """The chain of actions with these footprints, of which one at least is not anchored."""
+    """The chain of actions with these footprints."""
     moving = [one for one in footprints if not one.anchored]
-    begin, end = min(one.begin for one in moving), max(one.end for one in moving)
+    begin = min((one.begin for one in moving), default=0)
+    end = max((one.end for one in moving), default=0)
     inner, outer = (_End(False), _End(True)), (_End(False), _End(True))
     skews, deepest = [], 0
     for one in footprints:
@@ -142,7 +149,8 @@ def chain_of(footprints: Sequence[Footprint]) -> Chain:
             # Where there is no neighbour, nothing waits for an action that leaves no rows.
             if side in inner or rows:
                 side.leave(one.touches, rows)
-    reach = max(max(abs(t.first), abs(t.last)) for one in moving for t in one.touches)
+    touches = [touch for one in moving for touch in one.touches]
+    reach = max((max(abs(one.first), abs(one.last)) for one in touches), default=0)
     seams = (max(s.low, s.first_low) + max(s.high, s.last_high) for s in skews)
     least_part = max(seams) + deepest + 2 * reach + 1
     return Chain(begin, end, tuple(footprints), tuple(skews), reach, least_part)

@@ -33,7 +33,7 @@ from twofour.runtime import (
     resolve_threads,
 )
 from twofour.targets.cpu.jit import CompiledModule
-from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE, PAST_CACHES
+from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE, PAST_CACHES, USES_INDEX_ATTRIBUTE
 from twofour.targets.cpu.register_tile import VECTORS
 from twofour.targets.cpu.step_driver import step_driver
 from twofour.targets.cpu.tile_driver import tile_driver
@@ -68,6 +68,7 @@ class CpuExecutable:
             main = select_function(compiled.module, name, compiled.filename)
             self._calls = _calls(main, kernel_inputs)
             self._kernel_inputs = kernel_inputs
+            self._using_index = _kernels_using_index(compiled.module)
             if self._calls is None:
                 _check_memory(main)
             rare = _split_off(compiled.module, PAST_CACHES)
@@ -106,7 +107,16 @@ class CpuExecutable:
         past_caches: Callable[[], NativeKernel] | None = None,
     ) -> NativeKernel:
         inputs = self._kernel_inputs[name]
-        return NativeKernel(name, code.address(name), rank, inputs, outputs, code, past_caches)
+        return NativeKernel(
+            name,
+            code.address(name),
+            rank,
+            inputs,
+            outputs,
+            code,
+            past_caches,
+            name in self._using_index,
+        )
 
     def _linear_kernel(self, sweep: LinearSweep | None) -> LinearKernel | None:
         if sweep is None:
@@ -239,6 +249,15 @@ def _kernel_inputs(module: ir.Module) -> dict[str, int]:
         op.attributes["sym_name"].value: op.attributes[INPUTS_ATTRIBUTE].value
         for op in module.body.operations
         if INPUTS_ATTRIBUTE in op.attributes
+    }
+
+
+def _kernels_using_index(module: ir.Module) -> set[str]:
+    """The kernels whose results depend on the coordinates of points."""
+    return {
+        op.attributes["sym_name"].value
+        for op in module.body.operations
+        if USES_INDEX_ATTRIBUTE in op.attributes
     }
 
 

@@ -29,6 +29,9 @@ INPUTS_ATTRIBUTE = "stencil.kernel_inputs"
 # On kernels whose outputs may be inputs that they read at the same points only: they write each
 # point once, after all that they read there.
 IN_PLACE_ATTRIBUTE = "stencil.in_place"
+# On kernels whose results depend on the coordinates of points: their views must not be cut along
+# inner axes.
+USES_INDEX_ATTRIBUTE = "stencil.uses_index"
 PAST_CACHES = "_past_caches"
 
 

@@ -7,25 +7,27 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from twofour.runtime import Launch, round_tables
+from twofour.runtime import Launch, skew_choice
 from twofour.runtime.actions import Buffer, Copy, footprint, pass_on_whole
 from twofour.runtime.loops import View
 from twofour.runtime.processor import Caches
-from twofour.runtime.round_tables import BoundRounds, RoundTables
-from twofour.runtime.skewed_rounds import (
+from twofour.runtime.skew_choice import (
     LEAST_PARTS,
     MOST_ROUNDS,
     NEAR_SHARE,
     WORTH_FEWER_MEETINGS,
     skew_rounds,
 )
-from twofour.runtime.step_tables import Index
 from twofour.runtime.tile_choice import WINDOW_SHARE
 from twofour.runtime.time_skewing import Touch
 
 # A last-level cache far away, and one that is near.
 FAR, NEAR = Caches(1 << 21, 1 << 26, 12), Caches(1 << 20, 1 << 25, 30)
 MANY = 1 << 30
+
+
+# Kernels that may be cut anywhere, and that may not.
+ANYWHERE, PLACED = SimpleNamespace(uses_index=False), SimpleNamespace(uses_index=True)
 
 
 def square(edge, halo=1):
@@ -139,67 +141,65 @@ def test_what_is_read_as_a_whole_must_not_be_written():
         assert skew_rounds([[[reads], [back], [action]]], buffers, 1, 2, MANY, FAR) is None
 
 
-class Stretches:
-    """Tables that say which of their rounds run."""
+def levels(*shape, radius=1, kernel=ANYWHERE):
+    """Three steps of three axes, each from two arrays into a third; and the arrays."""
 
-    def __init__(self, name):
-        self._name = name
+    def box(around=0):
+        return tuple(slice(radius - around, radius + extent + around) for extent in shape)
 
-    def bind(self, arrays):
-        return self
+    def step(old, now, new):
+        inputs = View(old, box()), View(now, box(radius))
+        return [[Launch(kernel, inputs, (View(new, box()),))]]
 
-    def stretch(self, first, count):
-        return self._name, first, count
-
-
-def test_runs_begin_and_end_where_skewed_rounds_do(monkeypatch):
-    """Round 0 does not come again, and rounds 1 and 2 do."""
-    monkeypatch.setattr(round_tables, "caches", lambda: FAR)
-    there, back = in_place(4096), in_place(4096)[::-1]
-    code, buffers = SimpleNamespace(planes=1), [square(4096)] * 2
-    tables = RoundTables(code, buffers, [there, there, back], 1, None, 2, MANY)
-    depth = tables.skewed_rounds.depth
-    assert depth % 2 == 0 and tables.threads == 2
-    assert tables.first_rounds.depth == 1 + depth
-    assert tables.first_rounds.rounds[0] == tables.first_rounds.rounds[1]
-    assert tables.first_rounds.rounds[1:] == tables.skewed_rounds.rounds
-    rounds = BoundRounds(tables, [])
-    assert rounds.at_once(0, 100, 50) == rounds.at_once(0, 100, 1) == 1 + depth
-    assert rounds.at_once(0, 3, 50) == 3
-    # Parts of more threads have no rows for the seams of one more round.
-    tables.run_on(4096 // tables.skewed_rounds.chain.least_part)
-    assert tables.skewed_rounds is not None and tables.first_rounds is None
-    assert rounds.at_once(0, 100, 50) == 1
-    assert rounds.at_once(1, 99, 50) == 50 // depth * depth
-    assert rounds.at_once(1, 99, 1) == depth
-    assert rounds.at_once(1, 3, 50) == 3
-    # Two are few.
-    tables.first_rounds = replace(tables.skewed_rounds, fewest=3)
-    tables.skewed_rounds = replace(tables.skewed_rounds, fewest=3)
-    for name in ("plain", "first", "skewed"):
-        setattr(tables, name, Stretches(name))
-    assert rounds.stretches(0, 2) == ("plain", 0, 2)
-    assert rounds.stretches(0, 3) == ("first", 2, 1)
-    assert rounds.stretches(1, 2) == ("plain", 1, 2)
-    assert rounds.stretches(1, 3) == ("skewed", 2, 1)
-    whole = ("skewed", depth - 1, 2)
-    assert rounds.stretches(1, 2 * depth + 1) == (*whole, "plain", 1 + 2 * depth, 1)
-    assert rounds.stretches(1, 2 * depth + 3) == (*whole, "skewed", 2, 1)
-    plain = RoundTables(code, buffers, [there, there, back], 1, Index(2, 0, 1), 2, MANY)
-    assert plain.skewed_rounds is None
-    assert BoundRounds(plain, []).at_once(0, 100, 50) == 50
+    array = Buffer(tuple(extent + 2 * radius for extent in shape), np.dtype(np.float64))
+    return [step(0, 1, 2), step(1, 2, 0), step(2, 0, 1)], [array] * 3
 
 
-def test_more_threads_than_rounds_are_worth(monkeypatch):
-    """Where other rounds of a program are worth more, parts may be too small for seams."""
-    monkeypatch.setattr(round_tables, "caches", lambda: FAR)
-    tables = RoundTables(SimpleNamespace(planes=1), [square(4096)] * 2, [in_place(4096)], 0,
-                         None, 2, MANY)  # fmt: skip
-    least = tables.skewed_rounds.chain.least_part
-    tables.run_on(4096 // least)
-    assert tables.skewed_rounds is not None
-    tables.run_on(4096 // least + 1)
-    assert tables.skewed_rounds is None and tables.skewed is None
+@pytest.mark.parametrize("edge", [256, 384, 512])
+def test_planes_that_are_too_large_are_cut(edge):
+    """The rows in use of all planes in use fit the second-level cache."""
+    cycle, buffers = levels(edge, edge, edge)
+    found = skew_rounds(cycle, buffers, 4, 2, MANY, FAR)
+    assert found.depth >= 6 and found.cutting is not None
+    planes, rows = (
+        found.chain.window + found.block,
+        found.cutting.width + found.cutting.along.window,
+    )
+    assert planes * rows * 3 * 8 * (edge + 2) <= NEAR_SHARE * FAR.second
+    assert sum(strip.rounds[0] != () for strip in found.strips) >= edge // found.cutting.width
+
+
+def test_small_planes_are_not_cut():
+    assert skew_rounds(*levels(96, 32, 32), 4, 2, MANY, FAR).cutting is None
+    cycle, buffers = levels(256, 256, 256, kernel=PLACED)
+    assert skew_rounds(cycle, buffers, 4, 2, MANY, FAR) is None
+
+
+def test_strips_pass_over_rows_at_their_ends_again():
+    """With more than a few rows it is not worthwhile."""
+    assert skew_rounds(*levels(256, 256, 256, radius=2), 4, 2, MANY, FAR).cutting is not None
+    for machine in (FAR, NEAR):
+        assert skew_rounds(*levels(256, 256, 256, radius=3), 4, 2, MANY, machine) is None
+
+
+def test_few_rows_are_not_cut_for_many_rounds(monkeypatch):
+    """What strips leave at both ends would overlap."""
+    with monkeypatch.context() as patch:
+        seen = []
+        patch.setattr(skew_choice, "_of_far_arrays", lambda _, found, machine: seen.extend(found))
+        skew_rounds(*levels(1000, 20, 2000), 4, 2, MANY, FAR)
+    cut = [one for one in seen if one.cutting is not None]
+    assert all(one.cutting.along.least_part <= 20 for one in cut)
+    depths = {one.depth for one in cut}
+    assert 3 in depths and 18 not in depths and 18 in {one.depth for one in seen}
+    cycle, buffers = levels(256, 256, 256)
+    found = skew_rounds(cycle, buffers, 4, 2, MANY, FAR)
+    more = found.after(cycle, buffers)
+    assert more.depth == found.depth + 3 and len(more.strips[0].rounds) == more.depth
+    assert more.cutting.along.least_part > found.cutting.along.least_part
+    assert found.after(cycle * 40, buffers) is None
+    placed, _ = levels(256, 256, 256, kernel=PLACED)
+    assert found.after(placed, buffers) is None
 
 
 def test_rounds_without_sweeps():

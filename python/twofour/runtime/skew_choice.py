@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How many rounds of a program go over the rows together, in blocks and strips of how many rows.
+
+A model of bytes: rounds one after the other read and write all arrays where these are, skewed ones
+do once for all of them, and in between where the rows in use are. Where arrays stay in the nearer
+caches anyway threads meet less often, and more of them may be worth waiting for.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from twofour.runtime.actions import Buffer, Round, footprint, pass_on_whole, sweep_points
+from twofour.runtime.loops import Launch
+from twofour.runtime.processor import Caches
+from twofour.runtime.skewed_rounds import SkewedRounds, actions_of
+from twofour.runtime.strips import AXIS, Cutting, can_be_cut
+from twofour.runtime.tile_choice import LARGE_SHARE, MEMORY, NEAR, WINDOW_SHARE, worth_threads
+from twofour.runtime.time_skewing import Chain, Footprint, chain_of
+
+# Arrays of up to this part of the second-level caches of all threads stay there.
+STAYS = 0.75
+# The rows in use may be more than the second-level cache holds: what is read again from the last
+# one is little at first.
+NEAR_SHARE = 1.5
+# Rounds that are skewed at most: more save little.
+MOST_ROUNDS = 16
+# Rows of a block: of two axes at least twice what kernels compute at once, and no more than keep
+# near what the next action reads; of short ones so many bytes, beside which calls take little time.
+LEAST_ROWS, MOST_ROWS, LEAST_BYTES = 4, 16, 1 << 16
+# Parts of threads have so many times the rows that they must have: seams are small beside them.
+LEAST_PARTS = 2
+# How often threads meet in skewed rounds, and how many of these spare enough meetings where the
+# same threads would do.
+MEETINGS, WORTH_FEWER_MEETINGS = 2, 8
+# Rows of strips, where planes are cut: fewer would be computed one by one.
+WIDTHS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+# Part of the time for data from which on skewing is worthwhile: arithmetic takes as long as before.
+WORTHWHILE = 0.8
+# Part of its rate at which the last-level cache serves rows in use.
+SERVED = 0.75
+
+
+class _Cycle:
+    """Rounds that repeat, and what memory they need."""
+
+    def __init__(self, rounds: Sequence[Round], buffers: Sequence[Buffer]):
+        self.rounds = tuple(map(actions_of, rounds))
+        self._buffers = buffers
+        self.actions = [action for one in self.rounds for action in one]
+        self.points = sweep_points(self.actions, buffers) / len(self.rounds)
+        self.prints = [footprint(action, buffers) for action in self.actions]
+        touches = [touch for one in self.prints for touch in one.touches]
+        self.used = {touch.buffer for touch in touches}
+        self._written = {touch.buffer for touch in touches if touch.written}
+        self._sweeps = [
+            one
+            for action, one in zip(self.actions, self.prints, strict=True)
+            if isinstance(action, Launch)
+        ]
+
+    def bytes_of(self, buffers: set[int]) -> int:
+        """The bytes of a row in these buffers."""
+        return sum(self._buffers[number].strides[0] for number in buffers)
+
+    @property
+    def size(self) -> int:
+        """The bytes of all that is used."""
+        return sum(self._buffers[number].model().nbytes for number in self.used)
+
+    def moved(self, block: float) -> float:
+        """The bytes of a row that sweeps of a round read and write, in blocks of so many rows."""
+        found = (self._moved_by(one, block) for one in self._sweeps)
+        return sum(found) / len(self.rounds)
+
+    def _moved_by(self, sweep: Footprint, block: float) -> float:
+        read = {touch.buffer for touch in sweep.touches if not touch.written}
+        total = 0.0
+        for touch in sweep.touches:
+            row = self.bytes_of({touch.buffer})
+            if touch.written:
+                # A line is read before it is written to.
+                total += row if touch.buffer in read else 2 * row
+            else:
+                total += row * (1 + (touch.last - touch.first) / block)
+        return total
+
+    def moved_once(self) -> int:
+        """The bytes of a row that are read and written where rounds are skewed, in all of them."""
+        return self.bytes_of(self.used) + self.bytes_of(self._written)
+
+    def skewed(self, planes: int, threads: int, most: int) -> Iterator[SkewedRounds]:
+        """All that may be chosen on so many threads, for runs of up to `most` rounds.
+
+        The deepest ones come first.
+        """
+        step = LEAST_ROWS if max(len(buffer.shape) for buffer in self._buffers) < 3 else planes
+        least = max(step, LEAST_BYTES // self.bytes_of(self.used) // step * step)
+        for repeats in range(-(-min(most, MOST_ROUNDS) // len(self.rounds)), 0, -1):
+            chain, rounds = chain_of(self.prints * repeats), self.rounds * repeats
+            between = self.points * max(1, len(rounds) / MEETINGS)
+            worth = worth_threads(int(between), threads)
+            if chain.has_parts(LEAST_PARTS * worth):
+                for block in range(max(least, MOST_ROWS // step * step), least - 1, -step):
+                    yield SkewedRounds(rounds, chain, block, worth)
+
+    def in_strips(self, whole: Iterable[SkewedRounds]) -> Iterator[SkewedRounds]:
+        """These with planes cut as they may be chosen to be, if at all."""
+        if not can_be_cut(self.actions, self._buffers):
+            return
+        prints = [footprint(action, self._buffers, AXIS) for action in self.actions]
+        chains: dict[int, Chain] = {}
+        for one in whole:
+            repeats = one.depth // len(self.rounds)
+            if repeats not in chains:
+                chains[repeats] = chain_of(prints * repeats)
+            along = chains[repeats]
+            if along.has_parts(1):
+                for width in WIDTHS:
+                    if width < along.end - along.begin:
+                        yield replace(one, cutting=Cutting(width, along))
+
+
+def skew_rounds(
+    cycle: Sequence[Round],
+    buffers: Sequence[Buffer],
+    planes: int,
+    threads: int,
+    most: int,
+    machine: Caches,
+) -> SkewedRounds | None:
+    """The rounds of a cycle that repeats, as often as is worthwhile, None where it is not at all.
+
+    There are up to `most` rounds, and so many threads. Kernels compute `planes` planes at once, of
+    three axes and more.
+    """
+    rounds = _Cycle(cycle, buffers)
+    if not rounds.points or pass_on_whole(rounds.actions, buffers):
+        return None
+    found = list(rounds.skewed(planes, threads, most))
+    few = worth_threads(int(rounds.points), threads)
+    if rounds.size <= STAYS * few * machine.second:
+        found = [
+            one
+            for one in found
+            if one.threads > few or (few > 1 and one.depth >= WORTH_FEWER_MEETINGS)
+        ]
+        best = max(found, key=lambda one: one.threads, default=None)
+    else:
+        best = _of_far_arrays(rounds, [*found, *rounds.in_strips(found)], machine)
+    return best and best.with_strips(buffers)
+
+
+def _of_far_arrays(
+    rounds: _Cycle, found: Sequence[SkewedRounds], machine: Caches
+) -> SkewedRounds | None:
+    """What takes the least time to move data, if that is much less than rounds one by one take."""
+    row, near = rounds.bytes_of(rounds.used), NEAR_SHARE * machine.second
+    far = MEMORY if rounds.size > LARGE_SHARE * machine.last else machine.last_rate
+    once, plain = rounds.moved_once() / far, rounds.moved(math.inf) / far
+
+    def between(one: SkewedRounds) -> float:
+        share, again = (1, 1) if one.cutting is None else (one.cutting.share, one.cutting.again)
+        window = (one.chain.window + one.block) * row * share
+        if window > near and window * one.threads > WINDOW_SHARE * machine.last:
+            return math.inf
+        # What an action reads was written by the one before, if not by those before that.
+        sweep = (2 * one.chain.reach + one.block) * row * share
+        parts = (1, 0) if window <= near else (0.5, 0.5) if sweep <= near else (0, 1)
+        rate = parts[0] / NEAR + parts[1] / (SERVED * machine.last_rate)
+        return rounds.moved(one.block) * again * rate
+
+    def first(one: SkewedRounds) -> float:
+        return once * (1 if one.cutting is None else one.cutting.passes)
+
+    def time(one: SkewedRounds) -> float:
+        return between(one) + first(one) / one.depth
+
+    best = min(found, key=time, default=None)
+    if best is None or time(best) >= WORTHWHILE * plain:
+        return None
+    return replace(best, fewest=math.ceil(first(best) / (plain - between(best))))
