@@ -8,6 +8,7 @@ from test_skew_choice import FAR, MANY, in_place, square
 from twofour.runtime import round_tables
 from twofour.runtime.round_tables import BoundRounds, RoundTables
 from twofour.runtime.step_tables import Index
+from twofour.runtime.strips import Strip
 
 
 class Stretches:
@@ -31,14 +32,16 @@ def test_runs_begin_and_end_where_skewed_rounds_do(monkeypatch):
     tables = RoundTables(code, buffers, [there, there, back], 1, None, 2, MANY)
     depth = tables.skewed_rounds.depth
     assert depth % 2 == 0 and tables.threads == 2
-    assert tables.first_rounds.depth == 1 + depth
-    assert tables.first_rounds.rounds[0] == tables.first_rounds.rounds[1]
-    assert tables.first_rounds.rounds[1:] == tables.skewed_rounds.rounds
+    # As many as come before others in the order of these.
+    begin = tables.first_rounds
+    assert begin.depth == 1 + depth - 2 and begin.rounds[0] == begin.rounds[1]
+    assert begin.rounds[1:] == tables.skewed_rounds.rounds[:-2]
     rounds = BoundRounds(tables, [])
-    assert rounds.at_once(0, 100, 50) == rounds.at_once(0, 100, 1) == 1 + depth
+    assert rounds.at_once(0, 100, 50) == rounds.at_once(0, 100, 1) == depth - 1
     assert rounds.at_once(0, 3, 50) == 3
-    # Parts of more threads have no rows for the seams of one more round.
-    tables.run_on(4096 // tables.skewed_rounds.chain.least_part)
+    # They are a chain of their own, of which threads may have too small parts.
+    tables.first_rounds = replace(begin, strips=(Strip((), replace(begin.chain, least_part=4096)),))
+    tables.run_on(2)
     assert tables.skewed_rounds is not None and tables.first_rounds is None
     assert rounds.at_once(0, 100, 50) == 1
     assert rounds.at_once(1, 99, 50) == 50 // depth * depth

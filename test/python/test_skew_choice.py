@@ -2,7 +2,6 @@
 """Which rounds of a program go over the rows together: where that spares much of the memory."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,10 +23,6 @@ from twofour.runtime.time_skewing import Touch
 # A last-level cache far away, and one that is near.
 FAR, NEAR = Caches(1 << 21, 1 << 26, 12), Caches(1 << 20, 1 << 25, 30)
 MANY = 1 << 30
-
-
-# Kernels that may be cut anywhere, and that may not.
-ANYWHERE, PLACED = SimpleNamespace(uses_index=False), SimpleNamespace(uses_index=True)
 
 
 def square(edge, halo=1):
@@ -136,12 +131,12 @@ def test_what_is_read_as_a_whole_must_not_be_written():
     for action in (writes, halo):
         assert pass_on_whole([reads, action], buffers)
         found = skew_rounds([[[reads], [back]]], buffers, 1, 2, MANY, FAR)
-        assert found.after([[[back]]], buffers).depth == found.depth + 1
-        assert found.after([[[action]]], buffers) is None
+        assert found.after([[[back]]], 0, buffers).depth == found.depth + 1
+        assert found.after([[[action]]], 0, buffers) is None
         assert skew_rounds([[[reads], [back], [action]]], buffers, 1, 2, MANY, FAR) is None
 
 
-def levels(*shape, radius=1, kernel=ANYWHERE):
+def levels(*shape, radius=1, uses_index=False):
     """Three steps of three axes, each from two arrays into a third; and the arrays."""
 
     def box(around=0):
@@ -149,7 +144,7 @@ def levels(*shape, radius=1, kernel=ANYWHERE):
 
     def step(old, now, new):
         inputs = View(old, box()), View(now, box(radius))
-        return [[Launch(kernel, inputs, (View(new, box()),))]]
+        return [[Launch(None, inputs, (View(new, box()),), uses_index=uses_index)]]
 
     array = Buffer(tuple(extent + 2 * radius for extent in shape), np.dtype(np.float64))
     return [step(0, 1, 2), step(1, 2, 0), step(2, 0, 1)], [array] * 3
@@ -171,7 +166,7 @@ def test_planes_that_are_too_large_are_cut(edge):
 
 def test_small_planes_are_not_cut():
     assert skew_rounds(*levels(96, 32, 32), 4, 2, MANY, FAR).cutting is None
-    cycle, buffers = levels(256, 256, 256, kernel=PLACED)
+    cycle, buffers = levels(256, 256, 256, uses_index=True)
     assert skew_rounds(cycle, buffers, 4, 2, MANY, FAR) is None
 
 
@@ -194,12 +189,13 @@ def test_few_rows_are_not_cut_for_many_rounds(monkeypatch):
     assert 3 in depths and 18 not in depths and 18 in {one.depth for one in seen}
     cycle, buffers = levels(256, 256, 256)
     found = skew_rounds(cycle, buffers, 4, 2, MANY, FAR)
-    more = found.after(cycle, buffers)
+    assert found.after(cycle[:1], 3, buffers).depth == found.depth - 2
+    more = found.after(cycle, 0, buffers)
     assert more.depth == found.depth + 3 and len(more.strips[0].rounds) == more.depth
     assert more.cutting.along.least_part > found.cutting.along.least_part
-    assert found.after(cycle * 40, buffers) is None
-    placed, _ = levels(256, 256, 256, kernel=PLACED)
-    assert found.after(placed, buffers) is None
+    assert found.after(cycle * 40, 0, buffers) is None
+    placed, _ = levels(256, 256, 256, uses_index=True)
+    assert found.after(placed, 0, buffers) is None
 
 
 def test_rounds_without_sweeps():
@@ -218,6 +214,14 @@ def test_footprints():
     assert column.touches == (Touch(0, 0, 0, True), Touch(1, 0, 0, False))
     number = footprint(Copy(0, (slice(9, 10), slice(None)), None, value=np.float64(1)), buffers)
     assert (number.begin, number.end, number.anchored) == (9, 10, False)
+    # Rows of another array, which has no halo; fewer of them would be an end of this one.
+    large, inner = square(40), Buffer((40, 40), np.dtype(np.float64))
+    for rows, anchored in ((40, False), (16, True)):
+        here, there = slice(1, 1 + rows), slice(0, rows)
+        taken = footprint(Copy(0, (here,), 1, (there,)), [large, inner])
+        assert taken.anchored == anchored
+        assert anchored or taken.touches == (Touch(0, 0, 0, True), Touch(1, -1, -1, False))
+        assert anchored or (taken.begin, taken.end) == (1, 41)
     row = footprint(Copy(0, (slice(0, 1), slice(None)), 0, (slice(8, 9), slice(None))), buffers)
     assert row.anchored and row.touches == (Touch(0, 0, 0, True), Touch(0, 8, 8, False))
 

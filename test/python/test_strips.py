@@ -2,7 +2,7 @@
 """Strips of skewed rounds: every cell once, and after all that it depends on."""
 
 import itertools
-from types import SimpleNamespace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +15,6 @@ from twofour.runtime.strips import Cutting, along_strips, can_be_cut, cut
 
 PLANES, ROWS, HALO = 5, 90, 3
 BUFFERS = [Buffer((PLANES + 2 * HALO, ROWS + 2 * HALO, 4), np.dtype(np.float64))] * 3
-KERNEL = SimpleNamespace(uses_index=False)
 INSIDE = slice(HALO, HALO + PLANES)
 
 
@@ -36,7 +35,7 @@ def actions(draw):
             # Kernels read no neighbours of what they write over.
             reach = (0, 0) if source == target else (draw(near), draw(near))
             inputs.append(view(source, first, last, *reach))
-        return Launch(KERNEL, tuple(inputs), (view(target, first, last),))
+        return Launch(None, tuple(inputs), (view(target, first, last),))
     buffer, end = draw(buffers), HALO + ROWS
     if kind == "rows":
         depth, up = draw(st.integers(1, HALO)), draw(st.booleans())
@@ -78,7 +77,7 @@ def touched(action):
 @given(st.lists(st.lists(actions(), min_size=1, max_size=3), min_size=1, max_size=3),
        st.integers(4, 40))  # fmt: skip
 def test_every_cell_once_and_after_what_it_depends_on(rounds, width):
-    rounds = [*rounds, [Launch(KERNEL, (view(0, 0, ROWS),), (view(1, 0, ROWS),))]]
+    rounds = [*rounds, [Launch(None, (view(0, 0, ROWS),), (view(1, 0, ROWS),))]]
     every = [action for one in rounds for action in one]
     along = along_strips(every, BUFFERS)
     if not along.has_parts(1):
@@ -125,25 +124,23 @@ def perform(action, arrays):
 
 
 def test_what_can_be_cut():
-    sweep = Launch(KERNEL, (view(0, 0, ROWS, 1, 1),), (view(1, 0, ROWS),))
+    sweep = Launch(None, (view(0, 0, ROWS, 1, 1),), (view(1, 0, ROWS),))
     number, row = Buffer((), np.dtype(np.float64)), Buffer((ROWS,), np.dtype(np.float64))
     square = Buffer((9, 9), np.dtype(np.float64))
     buffers = [*BUFFERS, number, row, square]
     assert can_be_cut([sweep], buffers)
-    assert can_be_cut([Launch(KERNEL, (*sweep.inputs, View(3, ())), sweep.outputs)], buffers)
+    assert can_be_cut([Launch(None, (*sweep.inputs, View(3, ())), sweep.outputs)], buffers)
     # Where points are must not matter, nor the rows of a field along one axis.
-    assert not can_be_cut(
-        [sweep, Launch(SimpleNamespace(uses_index=True), sweep.inputs, sweep.outputs)], buffers
-    )
-    along = Launch(KERNEL, (*sweep.inputs, View(4, (slice(0, ROWS),))), sweep.outputs)
+    assert not can_be_cut([sweep, replace(sweep, uses_index=True)], buffers)
+    along = Launch(None, (*sweep.inputs, View(4, (slice(0, ROWS),))), sweep.outputs)
     assert not can_be_cut([along], buffers)
     assert not can_be_cut([sweep, Copy(5, (slice(0, 1),), 5, (slice(1, 2),))], buffers)
-    assert not can_be_cut([Launch(KERNEL, (View(5, ()),), (View(5, ()),))], buffers)
+    assert not can_be_cut([Launch(None, (View(5, ()),), (View(5, ()),))], buffers)
 
 
 def test_a_number_is_read_by_every_part():
     buffers = [*BUFFERS, Buffer((), np.dtype(np.float64))]
-    sweep = Launch(KERNEL, (view(0, 0, ROWS, 1, 2), View(3, ())), (view(1, 0, ROWS),))
+    sweep = Launch(None, (view(0, 0, ROWS, 1, 2), View(3, ())), (view(1, 0, ROWS),))
     strips = cut([[sweep]], buffers, Cutting(40, along_strips([sweep], buffers)))
     assert [strip.rounds[0][0].outputs[0] for strip in strips] == [
         view(1, 0, 40), view(1, 40, 80), view(1, 80, 90)]  # fmt: skip

@@ -46,6 +46,9 @@ class Copy:
 
 
 Action = Copy | Launch
+# Rows that the source of a copy of more may be away for it to go over them with sweeps, as to an
+# array that holds a halo.
+NEAR_ROWS = 16
 # Actions of a phase need nothing of each other; the phases of a round come one after the other.
 Round = Sequence[Sequence[Action]]
 
@@ -87,20 +90,23 @@ def _is_whole(view: View, launch: Launch, buffers: Sequence[Buffer]) -> bool:
 
 
 def _footprint_of_copy(copy: Copy, buffers: Sequence[Buffer], axis: int) -> Footprint:
-    """A copy between rows of the same numbers is a sweep; any other one is anchored."""
+    """A copy between rows that are the same or near is a sweep; any other one is anchored."""
     touched = [(View(copy.written, copy.target), True)]
     if copy.read is not None:
         touched.append((View(copy.read, copy.source), False))
     rows = [_rows(view, buffers, axis) for view, _ in touched]
-    anchored = rows[0] != rows[-1]
+    target, source = rows[0], rows[-1]
+    alike = (len(source), source.step) == (len(target), target.step)
+    near = alike and abs(source.start - target.start) <= NEAR_ROWS < len(target)
+    anchored = not near and source != target
     touches = (
         # Rows of a mirrored source go down.
         Touch(view.buffer, min(one), max(one), written)
         if anchored
-        else Touch(view.buffer, 0, 0, written)
+        else Touch(view.buffer, *[one.start - target.start] * 2, written)
         for (view, written), one in zip(touched, rows, strict=True)
     )
-    return Footprint(rows[0].start, rows[0].stop, tuple(touches), anchored)
+    return Footprint(target.start, target.stop, tuple(touches), anchored)
 
 
 def _rows(view: View, buffers: Sequence[Buffer], axis: int) -> range:

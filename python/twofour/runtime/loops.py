@@ -39,13 +39,15 @@ class Launch:
     """One sweep over the whole of its output views.
 
     `kernel` has `bind(views_in, views_out)`, or is the name of one that has. Where it takes
-    numbers, `scalars` say which values these are, and they follow the views.
+    numbers, `scalars` say which values these are, and they follow the views. With `uses_index`
+    results depend on where points are in the views.
     """
 
     kernel: object
     inputs: tuple[View, ...]
     outputs: tuple[View, ...]
     scalars: tuple[int, ...] = ()
+    uses_index: bool = False
 
 
 @dataclass(frozen=True)

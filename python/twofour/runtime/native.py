@@ -22,8 +22,7 @@ class NativeKernel:
     """A compiled kernel at `address` with `inputs` + `outputs` views, outputs of rank `rank`.
 
     Inputs may have other ranks. `keep_alive` is whatever owns the machine code. `past_caches` gives
-    the kernel for arrays that do not fit the caches, where there is another one. With `uses_index`
-    results depend on where points are in the views.
+    the kernel for arrays that do not fit the caches, where there is another one.
     """
 
     def __init__(
@@ -35,7 +34,6 @@ class NativeKernel:
         outputs: int,
         keep_alive: object,
         past_caches: "Callable[[], NativeKernel] | None" = None,
-        uses_index: bool = False,
     ):
         self.name = name
         self.address = address
@@ -43,7 +41,6 @@ class NativeKernel:
         self.inputs = inputs
         self.outputs = outputs
         self.past_caches = past_caches
-        self.uses_index = uses_index
         self._keep_alive = keep_alive
         pointers = [ctypes.c_void_p] * (inputs + outputs)
         # CFUNCTYPE functions release the interpreter lock while they run.

@@ -61,10 +61,12 @@ class RoundTables:
 
     @cached_property
     def first_rounds(self) -> SkewedRounds | None:
-        """The rounds before round `start`, and the skewed ones together with them."""
+        """The rounds before round `start`, and as many after them as do not make a deeper chain."""
         if self.start == 0 or self.skewed_rounds is None:
             return None
-        return self.skewed_rounds.after(self._rounds[: self.start], self._buffers)
+        period = len(self._rounds) - self.start
+        less = period * -(-self.start // period)
+        return self.skewed_rounds.after(self._rounds[: self.start], less, self._buffers)
 
     @cached_property
     def skewed(self) -> StepTables | None:

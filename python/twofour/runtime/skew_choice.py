@@ -179,4 +179,5 @@ def _of_far_arrays(
     best = min(found, key=time, default=None)
     if best is None or time(best) >= WORTHWHILE * plain:
         return None
-    return replace(best, fewest=math.ceil(first(best) / (plain - between(best))))
+    near, far = between(best), first(best)
+    return replace(best, fewest=math.ceil(far / (plain - near)), near=near, far=far)

@@ -14,7 +14,8 @@ class SkewedRounds:
     """Rounds whose actions, one after the other, are a chain; `block` rows are done at a time.
 
     They are worth `threads` threads. The first `fewest` and more are faster as well. `cutting` is
-    for planes that are cut; `strips` hold what is done, one where they are not.
+    for planes that are cut; `strips` hold what is done, one where they are not. The data of a row
+    take `near` cycles in each round, and `far` once for all of them.
     """
 
     rounds: tuple[tuple[Action, ...], ...]
@@ -23,6 +24,8 @@ class SkewedRounds:
     threads: int
     fewest: int = 2
     cutting: Cutting | None = None
+    near: float = 0.0
+    far: float = 0.0
     strips: tuple[Strip, ...] = ()
 
     @property
@@ -30,15 +33,21 @@ class SkewedRounds:
         """How many rounds these are."""
         return len(self.rounds)
 
+    def cycles(self, rounds: int) -> float:
+        """Cycles that the data of all rows take in each of so many rounds, at most `depth`."""
+        return self.near + self.far / rounds
+
     def with_strips(self, buffers: Sequence[Buffer]) -> "SkewedRounds":
         """These rounds with their strips."""
         if self.cutting is None:
             return replace(self, strips=(Strip(self.rounds, self.chain),))
         return replace(self, strips=cut(self.rounds, buffers, self.cutting))
 
-    def after(self, earlier: Sequence[Round], buffers: Sequence[Buffer]) -> "SkewedRounds | None":
-        """These rounds together with earlier ones, None where they cannot be."""
-        rounds = tuple(map(actions_of, earlier)) + self.rounds
+    def after(
+        self, earlier: Sequence[Round], less: int, buffers: Sequence[Buffer]
+    ) -> "SkewedRounds | None":
+        """Earlier rounds together with these but the last few, None where they cannot be."""
+        rounds = tuple(map(actions_of, earlier)) + self.rounds[: max(0, self.depth - less)]
         actions = [action for one in rounds for action in one]
         if pass_on_whole(actions, buffers):
             return None

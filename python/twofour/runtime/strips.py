@@ -57,7 +57,7 @@ def can_be_cut(actions: Sequence[Action], buffers: Sequence[Buffer]) -> bool:
     ranks = {len(buffers[view.buffer].shape) for view in views} - {0}
     ranks |= {len(buffers[one.written].shape) for one in actions if isinstance(one, Copy)}
     has_axes = len(ranks) == 1 and min(ranks) >= LEAST_RANK
-    return has_axes and not any(one.kernel.uses_index for one in launches)
+    return has_axes and not any(one.uses_index for one in launches)
 
 
 def along_strips(actions: Sequence[Action], buffers: Sequence[Buffer]) -> Chain:

@@ -38,6 +38,9 @@ TURNING_SHARE, SHORTEST_TURN = 0.125, 8
 # Part of the last-level cache from which on arrays of planes are large, on a machine with others.
 LARGE_SHARE = 0.4
 
+# Part of the time of tiles from which on steps are skewed.
+WORTH_SKEWING = 0.95
+
 # Nominal rates of one core, in cycles, of processors that do 64 bytes of multiply-adds a cycle (Zen
 # 3 and 4; the memory of one was slower, 3.5, of the other faster, 6): they weigh memory against
 # arithmetic, no more.
@@ -99,6 +102,16 @@ def past_caches(
         return size > LARGE_SHARE * machine.last
     long = len(shape) == 1 or shape[-1] * itemsize >= LONG_ROW
     return long and size > machine.last
+
+
+def is_skewing_faster(tiles: TileChoice, data: float, work: float, itemsize: int) -> bool:
+    """Whether skewed steps, whose data take so many cycles a point and step, take less than tiles.
+
+    It must be more than a little: the two models are not one.
+    """
+    compute = work * itemsize / MULTIPLY_ADDS
+    cycles = max(compute, data) + SHOWN * min(compute, data)
+    return cycles < WORTH_SKEWING * tiles.cycles
 
 
 def choose_tiles(

@@ -16,8 +16,11 @@ from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.page_offset import empty_beside
 from twofour.runtime.processor import caches
 from twofour.runtime.resident import Residence
+from twofour.runtime.skewed_stepping import SkewedSteps
 from twofour.runtime.slices import run_in_slices, waking_threads
+from twofour.runtime.step_tables import StepCode
 from twofour.runtime.stepping import check_steps, updated_box
+from twofour.runtime.strips import LEAST_RANK
 from twofour.runtime.sweeps import Box, LinearKernel, around
 from twofour.runtime.threads import resolve_threads
 from twofour.runtime.tile_choice import (
@@ -25,12 +28,17 @@ from twofour.runtime.tile_choice import (
     ResidentChoice,
     choose_residence,
     choose_tiles,
+    is_skewing_faster,
     past_caches,
     worth_threads,
 )
 from twofour.runtime.tile_program import TileCode, TileProgram
 from twofour.runtime.tile_runs import Leg, run_legs
 from twofour.runtime.tiles import Geometry, Layout
+
+# Runs of fewer steps are not skewed, nor arrays before so many points times steps: it takes about
+# as long to plan.
+FEWEST_SKEWED, WORTH_PLANNING = 6, 1 << 26
 
 
 class TiledStepper:
@@ -40,8 +48,8 @@ class TiledStepper:
     caches stores past them with `nontemporal`. Kernels compute at most `block` points at once along
     the last axis, and `planes` planes (see Geometry). `tile` = (steps, extents) are the tiles to
     use, or `resident` = extents those of single steps in arrays of the stepper's own; otherwise a
-    model chooses. Results have the bits of single steps, whatever the tiles and the number of
-    threads.
+    model chooses, of three axes and more with a `driver` also between tiles and skewed steps.
+    Results have the bits of single steps, whatever the tiles and the number of threads.
     """
 
     memory: Memory = HOST
@@ -60,6 +68,7 @@ class TiledStepper:
         interior: tuple[Sequence[int], Sequence[int]] | None = None,
         tile: tuple[int, Sequence[int]] | None = None,
         resident: Sequence[int] | None = None,
+        driver: Callable[[], StepCode] | None = None,
     ):
         self.single = single
         self.element = element
@@ -68,7 +77,7 @@ class TiledStepper:
         self.interior = interior and Box(*map(tuple, interior))
         self.rank = len(single.reach_lo)
         self.work, self.tile, self.resident = work, tile, resident
-        self._code = code
+        self._code, self.driver = code, driver
         self._nontemporal = nontemporal
         self._block, self._planes = block, planes
         self.pool = BufferPool()
@@ -139,6 +148,9 @@ class TilePrograms:
         self.points = math.prod(interior.shape)
         self._stepper, self._layout = stepper, Layout.of_domain(shape)
         self._programs: dict[int, TileProgram] = {}
+        self._are_skewed: dict[int, bool] = {}
+        # Points times steps of all runs.
+        self._asked_for = 0
 
     @contextmanager
     def stages(self, u: np.ndarray, steps: int, pair: Pair) -> Iterator[list[Stage]]:
@@ -159,6 +171,31 @@ class TilePrograms:
             stages.append(Stage(program, steps // program.steps, pair))
             steps %= program.steps
         yield stages
+
+    def skewed(self, steps: int) -> SkewedSteps | None:
+        """So many steps as skewed ones, None where tiles are expected to be about as fast."""
+        self._asked_for += steps * self.points
+        s, steps = self._stepper, min(steps, MANY_STEPS)
+        given = s.driver is None or s.tile is not None or s.resident is not None
+        few = steps < FEWEST_SKEWED or self._asked_for < WORTH_PLANNING
+        if given or few or self.geometry.rank < LEAST_RANK:
+            return None
+        if steps not in self._are_skewed:
+            self._are_skewed[steps] = self._is_worth_skewing(steps)
+        return self._skewed if self._are_skewed[steps] else None
+
+    def _is_worth_skewing(self, steps: int) -> bool:
+        s, itemsize = self._stepper, self._stepper.element.itemsize
+        data = self._skewed.cycles(steps)
+        if data is None:
+            return False
+        tiles = choose_tiles(self.geometry, itemsize, s.work, steps, s.threads, caches())
+        return is_skewing_faster(tiles, data, s.work, itemsize)
+
+    @cached_property
+    def _skewed(self) -> SkewedSteps:
+        s = self._stepper
+        return SkewedSteps(s.single, s.driver(), self.geometry, self.shape, s.element, s.threads)
 
     def run(self, legs: Sequence[Leg]) -> None:
         """Run legs, on as many threads as they are worth."""
@@ -220,6 +257,9 @@ class _Plan:
 
     def run(self, u: np.ndarray, steps: int, progress: Callable | None) -> np.ndarray:
         """`u` after `steps` steps."""
+        skewed = self.programs.skewed(steps)
+        if skewed is not None:
+            return skewed.run(u, steps, progress, self._pool.take)
         pair = Pair(lambda: self._beside(u), self._beside)
         with self.programs.stages(u, steps, pair) as stages:
             itinerary = Itinerary(stages, u)

@@ -107,16 +107,7 @@ class CpuExecutable:
         past_caches: Callable[[], NativeKernel] | None = None,
     ) -> NativeKernel:
         inputs = self._kernel_inputs[name]
-        return NativeKernel(
-            name,
-            code.address(name),
-            rank,
-            inputs,
-            outputs,
-            code,
-            past_caches,
-            name in self._using_index,
-        )
+        return NativeKernel(name, code.address(name), rank, inputs, outputs, code, past_caches)
 
     def _linear_kernel(self, sweep: LinearSweep | None) -> LinearKernel | None:
         if sweep is None:
@@ -157,6 +148,7 @@ class CpuExecutable:
                 interior=interior,
                 tile=tile or self.compiled.time_tile,
                 resident=resident,
+                driver=lambda: step_driver(2),
             )
         return LinearStepper(
             self._linear_kernel(self.compiled.single),
@@ -204,7 +196,10 @@ class CpuExecutable:
             replace(step, body=self._steps(step.body))
             if isinstance(step, Loop)
             else Launch(
-                self._kernel(step.name, step.rank, len(step.outputs)), step.inputs, step.outputs
+                self._kernel(step.name, step.rank, len(step.outputs)),
+                step.inputs,
+                step.outputs,
+                uses_index=step.name in self._using_index,
             )
             for step in steps
         )

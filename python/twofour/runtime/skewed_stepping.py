@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Many steps of one linear stencil as skewed rounds, from an array to a new one.
+
+The first round reads the caller's array, those after it go between two arrays of the run. Where
+halos are refreshed, the first one copies the caller's array to one of them, which holds the halo
+that it may lack; if it does, the last step goes to an array without one, on its own.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from twofour.runtime.actions import Buffer, Copy, Round
+from twofour.runtime.boundary import HaloRefresh
+from twofour.runtime.buffer_pool import BufferPool
+from twofour.runtime.dtypes import ElementType
+from twofour.runtime.loops import Launch, View
+from twofour.runtime.page_offset import empty_at, empty_beside, fresh_bytes, page_offsets
+from twofour.runtime.round_tables import BoundRounds, RoundTables
+from twofour.runtime.rounds import Run, Stretch
+from twofour.runtime.slices import run_in_slices, waking_threads
+from twofour.runtime.step_tables import StepCode
+from twofour.runtime.sweeps import Box, LinearKernel, around
+from twofour.runtime.threads import run_together
+from twofour.runtime.tiles import Geometry
+
+# Buffers of a run: the caller's array, two that steps go between, and a result without a halo.
+GIVEN, ONE, OTHER, RESULT = range(4)
+# As many steps as a run has.
+ANY_NUMBER = 1 << 62
+
+
+class SkewedSteps:
+    """Steps of a kernel on arrays of a shape, whose interior and boundary are in `geometry`.
+
+    `code` is the driver. There are so many threads.
+    """
+
+    def __init__(
+        self,
+        kernel: LinearKernel,
+        code: StepCode,
+        geometry: Geometry,
+        shape: Sequence[int],
+        element: ElementType,
+        threads: int,
+    ):
+        self._kernel, self._code, self._threads = kernel, code, threads
+        array = Box.whole(shape)
+        needed = geometry.read_by(geometry.interior)
+        held = Box(
+            tuple(map(min, array.lower, needed.lower)),
+            tuple(map(max, array.upper, needed.upper)),
+        )
+        self._lacks_halo = held != array
+        self._given = array.relative_to(held.lower)
+        self._interior = geometry.interior.relative_to(held.lower)
+        inside = self._interior.lower, self._interior.upper
+        self._refresh = HaloRefresh(held.shape, inside, geometry.boundary, element)
+        # Cells that no step writes.
+        self._kept = around(self._given, self._interior)
+        shapes = (tuple(shape), held.shape, held.shape, tuple(shape))
+        self._buffers = [Buffer(one, np.dtype(element.storage)) for one in shapes]
+        if self._refresh.empty:
+            rounds = [self._round(*pair) for pair in ((GIVEN, ONE), (ONE, OTHER), (OTHER, ONE))]
+            # What an even number of steps ends in, and an odd one.
+            self._targets = OTHER, ONE
+        else:
+            given = tuple(map(slice, shape))
+            taken = [[Copy(ONE, self._given.slices, GIVEN, given)]]
+            pairs = (ONE, OTHER), (OTHER, ONE), (ONE, OTHER)
+            rounds = [self._refreshed_round(*pair) for pair in pairs]
+            rounds[0] = [*taken, *rounds[0]]
+            self._targets = ONE, OTHER
+        self._tables = self._tables_of(rounds, 1, ANY_NUMBER)
+        # Arrays with a halo have another size than those that are given back.
+        self._pool = BufferPool() if self._lacks_halo else None
+        # Where the two arrays begin, modulo pages.
+        self._begins = page_offsets(self._buffers[ONE].strides[:-1], 2)
+
+    def cycles(self, steps: int) -> float | None:
+        """Cycles a point and step that data take in so many steps, None where it is not less."""
+        skewed = self._tables.skewed_rounds
+        if skewed is None:
+            return None
+        return skewed.cycles(min(steps, skewed.depth)) / np.prod(self._interior.shape[1:])
+
+    def run(
+        self,
+        u: np.ndarray,
+        steps: int,
+        progress: Callable[[int, int], None] | None,
+        take: Callable[[int], np.ndarray] = fresh_bytes,
+    ) -> np.ndarray:
+        """A new array with the values of `u` after two steps or more; `take` gives memory."""
+        arrays = [u, *(self._held(u, number, take) for number in (ONE, OTHER)), u]
+        inner = steps - 1 if self._lacks_halo else steps
+        self._advance(self._tables, arrays, inner, progress)
+        last = self._targets[inner % 2]
+        if not self._lacks_halo:
+            self._refresh(arrays[last])
+            return arrays[last]
+        result = arrays[RESULT] = empty_beside(u, take)
+        for box in self._kept:
+            cells = box.relative_to(self._given.lower).slices
+            result[cells] = u[cells]
+        self._advance(self._last_tables[last], arrays, 1, None)
+        return result
+
+    def _held(self, u: np.ndarray, number: int, take: Callable[[int], np.ndarray]) -> np.ndarray:
+        """An array of the run, with the values of `u` that no step writes."""
+        shape, dtype = self._buffers[number].shape, self._buffers[number].dtype
+        if self._pool is not None:
+            take = self._pool.take
+        array = empty_at(self._begins[number - 1], shape, dtype, take)
+        for box in self._kept:
+            array[box.slices] = u[box.relative_to(self._given.lower).slices]
+        return array
+
+    @cached_property
+    def _last_tables(self) -> dict[int, RoundTables]:
+        """The last step from each array to one without a halo."""
+        return {
+            source: self._tables_of([self._refreshed_round(source, RESULT)], 0, 1)
+            for source in (ONE, OTHER)
+        }
+
+    def _tables_of(self, rounds: Sequence[Round], start: int, most: int) -> RoundTables:
+        tables = RoundTables(self._code, self._buffers, rounds, start, None, self._threads, most)
+        tables.run_on(tables.threads)
+        return tables
+
+    def _round(self, source: int, target: int) -> Round:
+        read = self._interior.grown(self._kernel.reach_lo, self._kernel.reach_hi)
+        written = self._interior
+        if target == RESULT:
+            written = written.relative_to(self._given.lower)
+        views = View(source, read.slices), View(target, written.slices)
+        return [[Launch(self._kernel.native, views[:1], views[1:])]]
+
+    def _refreshed_round(self, source: int, target: int) -> Round:
+        copies = [
+            [
+                Copy(source, cells, None if images is None else source, images, value)
+                for cells, images, value in axis
+            ]
+            for axis in self._refresh.by_axis
+        ]
+        return [*copies, *self._round(source, target)]
+
+    def _advance(
+        self,
+        tables: RoundTables,
+        arrays: Sequence[np.ndarray],
+        steps: int,
+        progress: Callable[[int, int], None] | None,
+    ) -> None:
+        bound = {tables: BoundRounds(tables, arrays)}
+        run = Run(self._code, [Stretch(tables, steps)], arrays, bound)
+
+        def advance(rounds: int) -> int:
+            rounds, work = run.take(rounds)
+            run_together(work, waking_threads(tables.points * rounds, tables.threads))
+            return rounds
+
+        run_in_slices(advance, steps, tables.points, progress)
