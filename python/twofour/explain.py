@@ -40,8 +40,9 @@ def explain(source: Source, options: CompileOptions, chip: str | None = None) ->
     the chosen one, `candidates` all of them); `chip` names the chip of twofour.cost.GPUS to predict
     for, one that stands for the target if None. `tuned` is the measurement that chose the layout,
     or None; `fusion_depths` lists the depths that were compared where the depth is auto. For the
-    CPU `register_tile` and `time_tile` follow (`twofour.targets.cpu.report.cpu_report`). Raises
-    TwofourError as compiling does, and for a chip of another architecture.
+    CPU `register_tile`, `time_tile` and `skewed` follow
+    (`twofour.targets.cpu.report.cpu_report`). Raises TwofourError as compiling does, and for a chip
+    of another architecture.
     """
     if options.target == "cpu":
         if chip is not None:
@@ -183,8 +184,13 @@ def _blocks(report: dict) -> str:
     extents, domain = (" x ".join(map(str, tile[name])) for name in ("extents", "domain"))
     steps = "1 step" if tile["steps"] == 1 else f"{tile['steps']} steps"
     threads = "1 thread" if tile["threads"] == 1 else f"{tile['threads']} threads"
+    text = f"{text}; on {domain} points with {threads}, "
+    skewed = report["skewed"]
+    if skewed is not None:
+        strips = f" in strips of {skewed['rows']} rows" if skewed["rows"] else ""
+        return f"{text}{skewed['steps']} skewed steps at once{strips}"
     kind = "streamed tile" if tile["streamed"] else "tile"
-    return f"{text}; on {domain} points with {threads}, {steps} of {extents} points in a {kind}"
+    return f"{text}{steps} of {extents} points in a {kind}"
 
 
 def _depths(report: dict) -> str:

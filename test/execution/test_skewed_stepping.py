@@ -12,7 +12,7 @@ from twofour.runtime import parse_boundary, slices, tiled_stepping
 from twofour.runtime.boundary import MODES
 from twofour.runtime.skewed_stepping import SkewedSteps
 
-KERNELS = ("heat3d_ftcs", "advect_diffuse3d_upwind", "laplacian3d_o6")
+KERNELS = ("heat3d_ftcs", "elastic_staggered_div3d_o4", "laplacian3d_o6")
 SHAPE = (104, 41, 21)
 STEPS = (6, 7, 16, 37)
 
@@ -61,7 +61,8 @@ def test_bits_of_single_steps(name, dtype, has_halo, is_cut, skewed, monkeypatch
         shape = tuple(extent + 7 for extent in SHAPE)
     u = cases.stored(cases.random_values(3, shape, dtype), dtype)
     before = u.copy()
-    for modes in itertools.islice(itertools.product(MODES, repeat=3), 2, None, 23):
+    # All of them fixed first.
+    for modes in itertools.islice(itertools.product(MODES, repeat=3), 0, None, 23):
         boundary = ",".join("constant(0.5)" if mode == "constant" else mode for mode in modes)
         states = states_of(kernel, dtype, boundary, u, interior)
         skewed.clear()
@@ -85,6 +86,9 @@ def test_results_are_not_written_again(skewed):
         for u, result in zip(fields, results, strict=True):
             expected = stepper_of(kernel, "f64", boundary, 1, tile=(1, SHAPE)).advance(u, 20)
             cases.assert_same_bits(result, expected, boundary)
+        programs = stepper._plans[SHAPE].programs
+        # Of arrays with a halo none is a result: both are there for the next run.
+        assert boundary == "fixed" or len(programs._skewed._pool._idle) == 2
     assert len(skewed) == 8
 
 

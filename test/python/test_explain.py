@@ -11,10 +11,11 @@ from twofour.kernels import built_in_kernels
 from twofour.layout.crush import crush
 from twofour.layout.matching import lower_bound
 from twofour.options import CompileOptions
-from twofour.runtime import parse_boundary
+from twofour.runtime import parse_boundary, tiled_stepping
 from twofour.runtime.streamed_tiles import is_streamed
 from twofour.runtime.sweeps import Box
 from twofour.runtime.tiled_stepping import TilePrograms
+from twofour.targets.cpu import report as cpu_report
 from twofour.targets.cpu import vector_unit as vector_units
 from twofour.targets.cpu.executable import CpuExecutable
 from twofour.targets.cpu.vector_unit import vector_unit
@@ -100,8 +101,36 @@ def test_says_what_stays_in_registers_and_caches(capsys, kernel):
     assert tile["streamed"] == is_streamed(geometry, tile["extents"][0], tile["steps"])
     kind = "streamed tile" if tile["streamed"] else "tile"
     assert (f"{block['planes']} planes of " in text) == (block["planes"] > 1)
-    assert vectors in text and f" of {extents} points in a {kind}" in text
+    if report["skewed"] is None:
+        many = f" of {extents} points in a {kind}"
+    else:
+        many = f" {report['skewed']['steps']} skewed steps at once"
+    assert vectors in text and many in text
     assert ("bytes at a time, rows in pairs;" in text) == block["in_pairs"]
+
+
+def test_says_how_many_steps_are_skewed(capsys, monkeypatch):
+    """The rounds that a stepper of the same domain runs."""
+    monkeypatch.setattr(cpu_report, "is_skewing_faster", lambda *_: True)
+    monkeypatch.setattr(tiled_stepping, "is_skewing_faster", lambda *_: True)
+    for kernel, is_cube in (("heat3d_ftcs", True), ("heat2d_ftcs", False)):
+        report = explain(capsys, kernel, "--dtype", "f64")
+        compiled = compile_cpu(built_in_kernels()[kernel], CompileOptions(dtype="f64"))
+        domain = tuple(report["time_tile"]["domain"])
+        stepper = CpuExecutable(compiled).linear_stepper(parse_boundary("fixed", len(domain)))
+        interior = Box((1,) * len(domain), tuple(n - 1 for n in domain))
+        skewed = TilePrograms(stepper, interior, domain).skewed(1000)
+        assert (skewed is None) == (report["skewed"] is None)
+        if skewed is None:
+            assert not is_cube
+            continue
+        cutting = skewed.rounds.cutting
+        rows = None if cutting is None else cutting.width
+        assert report["skewed"] == {"steps": skewed.rounds.depth, "rows": rows}
+        assert main(["explain", kernel, "--dtype", "f64"]) == 0
+        strips = f" in strips of {rows} rows" if rows else ""
+        text = f", {skewed.rounds.depth} skewed steps at once{strips}\n"
+        assert text in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("machine", ["znver4", "avx2"])

@@ -15,9 +15,10 @@ from twofour.runtime.skew_choice import (
     MOST_ROUNDS,
     NEAR_SHARE,
     WORTH_FEWER_MEETINGS,
+    WORTHWHILE,
     skew_rounds,
 )
-from twofour.runtime.tile_choice import WINDOW_SHARE
+from twofour.runtime.tile_choice import MEMORY, WINDOW_SHARE
 from twofour.runtime.time_skewing import Touch
 
 # A last-level cache far away, and one that is near.
@@ -162,6 +163,19 @@ def test_planes_that_are_too_large_are_cut(edge):
     )
     assert planes * rows * 3 * 8 * (edge + 2) <= NEAR_SHARE * FAR.second
     assert sum(strip.rounds[0] != () for strip in found.strips) >= edge // found.cutting.width
+
+
+def test_what_data_take():
+    """Less than plain rounds, by more than a little, and more in few rounds than in many."""
+    cycle, buffers = levels(256, 256, 256)
+    found = skew_rounds(cycle, buffers, 4, 2, MANY, FAR)
+    assert 0 < found.near < found.cycles(found.depth) < found.cycles(3)
+    row = 8 * 258 * 258
+    # Two arrays are read, and another one written to, which is read before.
+    assert found.cycles(found.depth) < WORTHWHILE * 4 * row / MEMORY
+    assert found.cycles(found.fewest) <= 4 * row / MEMORY < found.cycles(found.fewest - 1)
+    once = 6 * row * found.cutting.passes / MEMORY
+    assert found.far == pytest.approx(once)
 
 
 def test_small_planes_are_not_cut():

@@ -12,10 +12,15 @@ from twofour.runtime.streamed_tiles import is_streamed
 from twofour.runtime.sweeps import Box
 from twofour.runtime.tile_choice import (
     BARRIER,
+    MULTIPLY_ADDS,
     SHORTEST_TURN,
+    SHOWN,
+    WORTH_SKEWING,
+    TileChoice,
     _of_depth,
     choose_residence,
     choose_tiles,
+    is_skewing_faster,
     past_caches,
     worth_threads,
 )
@@ -191,3 +196,13 @@ def test_rows_are_read_one_by_one_where_arrays_do_not_fit_a_part_of_a_cache():
     assert not past_caches((most + 4,) * 3, 8, MACHINE)
     # Short rows are read one by one as well.
     assert past_caches((1 << 10, 1 << 10, 16), 8, MACHINE, nontemporal=False)
+
+
+@pytest.mark.parametrize("data, multiply_adds", [(2.0, 7), (0.5, 27)])
+def test_steps_are_skewed_where_that_is_more_than_a_little_faster(data, multiply_adds):
+    """What takes longer shows in full, of the other a part: data or multiply-adds."""
+    work = multiply_adds * 8 / MULTIPLY_ADDS
+    cycles = max(work, data) + SHOWN * min(work, data)
+    for part, is_faster in ((1.01, True), (0.99, False)):
+        tiles = TileChoice(4, (9, 9, 9), part * cycles / WORTH_SKEWING)
+        assert is_skewing_faster(tiles, data, multiply_adds, 8) == is_faster

@@ -6,6 +6,7 @@ halos are refreshed, the first one copies the caller's array to one of them, whi
 that it may lack; if it does, the last step goes to an array without one, on its own.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
@@ -19,6 +20,7 @@ from twofour.runtime.loops import Launch, View
 from twofour.runtime.page_offset import empty_at, empty_beside, fresh_bytes, page_offsets
 from twofour.runtime.round_tables import BoundRounds, RoundTables
 from twofour.runtime.rounds import Run, Stretch
+from twofour.runtime.skewed_rounds import SkewedRounds
 from twofour.runtime.slices import run_in_slices, waking_threads
 from twofour.runtime.step_tables import StepCode
 from twofour.runtime.sweeps import Box, LinearKernel, around
@@ -79,12 +81,17 @@ class SkewedSteps:
         # Where the two arrays begin, modulo pages.
         self._begins = page_offsets(self._buffers[ONE].strides[:-1], 2)
 
+    @property
+    def rounds(self) -> SkewedRounds | None:
+        """The steps that are skewed together, None where none are."""
+        return self._tables.skewed_rounds
+
     def cycles(self, steps: int) -> float | None:
-        """Cycles a point and step that data take in so many steps, None where it is not less."""
-        skewed = self._tables.skewed_rounds
-        if skewed is None:
+        """Cycles a point and step that data take in so many steps, None where none are skewed."""
+        if self.rounds is None:
             return None
-        return skewed.cycles(min(steps, skewed.depth)) / np.prod(self._interior.shape[1:])
+        points = math.prod(self._interior.shape[1:])
+        return self.rounds.cycles(min(steps, self.rounds.depth)) / points
 
     def run(
         self,

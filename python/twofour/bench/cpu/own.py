@@ -34,11 +34,14 @@ class OwnSweeps:
         )
 
     def native(self, steps: int) -> Sweeper:
-        """Sweeps of `steps` time steps in native code, in the tiles that the model chooses."""
+        """Sweeps of `steps` time steps in native code, in tiles or skewed as the model chooses."""
         programs = TilePrograms(self._stepper, self._workload.interior, self._workload.shape)
 
         def one(array: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             """The array that `steps` steps from one of the two end in, then the other one."""
+            skewed = programs.skewed(steps)
+            if skewed is not None:
+                return skewed.run(array, steps, None, self._stepper.pool.take), array
             pair = Pair.of(other, array)
             with programs.stages(array, steps, pair) as stages:
                 itinerary = Itinerary(stages, array)

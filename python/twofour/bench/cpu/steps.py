@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Many steps: time tiles against gcc's single sweeps with their halo refreshed before each."""
+"""Many steps at once against gcc's single sweeps with their halo refreshed before each."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,10 +17,10 @@ BOUNDARIES = ("fixed", "periodic")
 COLUMNS = Columns((OWN, CALL, GCC), (GCC,))
 CALL_OVER = Column(f"over {GCC}, a call", "measured")
 TEXT = f"""\
-All steps at once, radius 1, f64. *twofour*: the native step loop in the time tiles that the model
-chooses. *twofour, a call*: a call on a NumPy array, which allocates its result and leaves its
-argument as it is. *gcc*: plain loops in C with OpenMP, one sweep a step, the halo refreshed before
-each. A copy once a step is the bound of single sweeps: time tiles may be above 1 of it.
+All steps at once, radius 1, f64. *twofour*: the native step loop, in time tiles or of three axes
+skewed, as the model chooses. *twofour, a call*: a call on a NumPy array, which allocates its result
+and leaves its argument as it is. *gcc*: plain loops in C with OpenMP, one sweep a step, the halo
+refreshed before each. A copy once a step is the bound of single sweeps: these may be above 1 of it.
 
 {TIMES}
 
