@@ -14,7 +14,6 @@ import numpy as np
 
 from twofour.runtime.actions import Buffer, Copy, Round
 from twofour.runtime.boundary import HaloRefresh
-from twofour.runtime.buffer_pool import BufferPool
 from twofour.runtime.dtypes import ElementType
 from twofour.runtime.loops import Launch, View
 from twofour.runtime.page_offset import empty_at, empty_beside, fresh_bytes, page_offsets
@@ -76,8 +75,6 @@ class SkewedSteps:
             rounds[0] = [*taken, *rounds[0]]
             self._targets = ONE, OTHER
         self._tables = self._tables_of(rounds, 1, ANY_NUMBER)
-        # Arrays with a halo have another size than those that are given back.
-        self._pool = BufferPool() if self._lacks_halo else None
         # Where the two arrays begin, modulo pages.
         self._begins = page_offsets(self._buffers[ONE].strides[:-1], 2)
 
@@ -99,9 +96,14 @@ class SkewedSteps:
         steps: int,
         progress: Callable[[int, int], None] | None,
         take: Callable[[int], np.ndarray] = fresh_bytes,
+        take_larger: Callable[[int], np.ndarray] = fresh_bytes,
     ) -> np.ndarray:
-        """A new array with the values of `u` after two steps or more; `take` gives memory."""
-        arrays = [u, *(self._held(u, number, take) for number in (ONE, OTHER)), u]
+        """A new array with the values of `u` after two steps or more.
+
+        `take(n)` gives n bytes for it, `take_larger` those for arrays with a halo that it lacks.
+        """
+        take_held = take_larger if self._lacks_halo else take
+        arrays = [u, *(self._held(u, number, take_held) for number in (ONE, OTHER)), u]
         inner = steps - 1 if self._lacks_halo else steps
         self._advance(self._tables, arrays, inner, progress)
         last = self._targets[inner % 2]
@@ -118,8 +120,6 @@ class SkewedSteps:
     def _held(self, u: np.ndarray, number: int, take: Callable[[int], np.ndarray]) -> np.ndarray:
         """An array of the run, with the values of `u` that no step writes."""
         shape, dtype = self._buffers[number].shape, self._buffers[number].dtype
-        if self._pool is not None:
-            take = self._pool.take
         array = empty_at(self._begins[number - 1], shape, dtype, take)
         for box in self._kept:
             array[box.slices] = u[box.relative_to(self._given.lower).slices]

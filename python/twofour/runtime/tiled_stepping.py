@@ -80,7 +80,8 @@ class TiledStepper:
         self._code, self.driver = code, driver
         self._nontemporal = nontemporal
         self._block, self._planes = block, planes
-        self.pool = BufferPool()
+        # Of results, and of arrays with a halo that these lack.
+        self.pool, self.larger_pool = BufferPool(), BufferPool()
         self._plans: dict[tuple[int, ...], _Plan | None] = {}
 
     def advance(
@@ -109,7 +110,8 @@ class TiledStepper:
         if interior is None:
             return None
         refresh = HaloRefresh(shape, (interior.lower, interior.upper), self.boundary, self.element)
-        return _Plan(TilePrograms(self, interior, shape), self.interior and refresh, self.pool)
+        pools = self.pool, self.larger_pool
+        return _Plan(TilePrograms(self, interior, shape), self.interior and refresh, *pools)
 
     def geometry(self, interior: Box) -> Geometry:
         """The domain with this interior."""
@@ -249,8 +251,15 @@ class TilePrograms:
 class _Plan:
     """What is prepared once for all arrays of one shape."""
 
-    def __init__(self, programs: TilePrograms, refresh: HaloRefresh | None, pool: BufferPool):
-        self.programs, self._refresh, self._pool = programs, refresh, pool
+    def __init__(
+        self,
+        programs: TilePrograms,
+        refresh: HaloRefresh | None,
+        pool: BufferPool,
+        larger_pool: BufferPool,
+    ):
+        self.programs, self._refresh = programs, refresh
+        self._pool, self._larger_pool = pool, larger_pool
         whole = Box.whole(programs.shape)
         # Cells that sweeps do not write.
         self._kept = [box.slices for box in around(whole, programs.geometry.interior)]
@@ -259,7 +268,7 @@ class _Plan:
         """`u` after `steps` steps."""
         skewed = self.programs.skewed(steps)
         if skewed is not None:
-            return skewed.run(u, steps, progress, self._pool.take)
+            return skewed.run(u, steps, progress, self._pool.take, self._larger_pool.take)
         pair = Pair(lambda: self._beside(u), self._beside)
         with self.programs.stages(u, steps, pair) as stages:
             itinerary = Itinerary(stages, u)
