@@ -8,8 +8,9 @@ import pytest
 
 import kernel_cases as cases
 from native_cases import cut_planes, share_small_work, skew_small_arrays
-from twofour.runtime import parse_boundary, slices, tiled_stepping
+from twofour.runtime import parse_boundary, round_tables, slices, tiled_stepping
 from twofour.runtime.boundary import MODES
+from twofour.runtime.processor import Caches
 from twofour.runtime.skewed_stepping import SkewedSteps
 
 KERNELS = ("heat3d_ftcs", "elastic_staggered_div3d_o4", "laplacian3d_o6")
@@ -89,6 +90,18 @@ def test_results_are_not_written_again(skewed):
         # Of arrays with a halo none is a result: both are there for the next run.
         assert len(stepper.larger_pool._idle) == (0 if boundary == "fixed" else 2)
     assert len(skewed) == 8
+
+
+def test_arrays_in_the_nearer_caches_keep_their_tiles(monkeypatch):
+    """Steps would be skewed there to meet less often: what data take is not known."""
+    monkeypatch.setattr(round_tables, "caches", lambda: Caches(1 << 21, 1 << 26, 12))
+    monkeypatch.setattr(tiled_stepping, "WORTH_PLANNING", 0)
+    stepper = stepper_of(cases.KERNELS["heat3d_ftcs"], "f32", "fixed", 2)
+    shape = (200, 40, 40)
+    stepper.advance(np.ones(shape, np.float32), 6)
+    programs = stepper._plans[shape].programs
+    assert programs._skewed.rounds.depth > 6 and programs._skewed.cycles(6) is None
+    assert programs.skewed(6) is None
 
 
 def test_progress_of_skewed_steps(skewed, monkeypatch):

@@ -224,7 +224,7 @@ def test_slices_of_a_run(name, at_once, tmp_path, monkeypatch):
     first, _ = told[0]
     if name == "wave":
         # Two rounds, and the others but the last three.
-        assert first == 2 + depth - 3 if at_once < depth else 2 + depth - 3 + depth
+        assert at_once < first == 2 + depth - 3
     else:
         assert first == max(depth, at_once // depth * depth)
     assert told[-1] == (50, 50)

@@ -84,8 +84,11 @@ class SkewedSteps:
         return self._tables.skewed_rounds
 
     def cycles(self, steps: int) -> float | None:
-        """Cycles a point and step that data take in so many steps, None where none are skewed."""
-        if self.rounds is None:
+        """Cycles a point and step that data take in so many steps.
+
+        None where none are skewed, or only so that threads meet less often: tiles do as well.
+        """
+        if self.rounds is None or not self.rounds.far:
             return None
         points = math.prod(self._interior.shape[1:])
         return self.rounds.cycles(min(steps, self.rounds.depth)) / points

@@ -78,7 +78,7 @@ def _many_steps(compiled: CompiledCpu, domain: tuple[int, ...]) -> tuple[dict, d
             code = StepCode(None, None, None, unit.core.planes)
             planned = SkewedSteps(kernel, code, geometry, domain, element, threads)
             data = planned.cycles(MANY_STEPS)
-            if data and is_skewing_faster(choice, data, work, element.itemsize):
+            if data is not None and is_skewing_faster(choice, data, work, element.itemsize):
                 cutting = planned.rounds.cutting
                 skewed = {"steps": planned.rounds.depth, "rows": cutting and cutting.width}
     tile = {
