@@ -15,7 +15,7 @@ from native_cases import (
     skew_small_arrays,
 )
 from test_native_fields import LEVELS_1D, MODES
-from twofour.bench.cpu.field_programs import EXAMPLES
+from twofour.bench.cpu.plane_programs import PLANE_EXAMPLES
 from twofour.runtime import parse_boundary, round_tables, slices
 
 # Two fields of three axes that depend on each other, the second updated in place.
@@ -119,7 +119,7 @@ func.func @mirrored(%u : !field, %w : !field) {
 }
 """
 LINE = LEVELS_1D.replace(",40]", ",1202]").replace("[37]", "[1200]")
-TEXTS = {one.name: one.mlir(90) for one in EXAMPLES} | {
+TEXTS = {one.name: one.mlir(90) for one in PLANE_EXAMPLES} | {
     "line": LINE,
     "planes": PLANES,
     "mirrored below": MIRRORED.replace("FROM", "-3").replace("TO", "3"),

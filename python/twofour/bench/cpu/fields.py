@@ -2,6 +2,7 @@
 """Many steps of programs over several fields in one call, against C."""
 
 import ctypes
+import math
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -14,23 +15,27 @@ import twofour
 from twofour.bench.cpu.c_library import GCC, PinnedThreads, build
 from twofour.bench.cpu.comparison import Comparison, LeftOut, checked
 from twofour.bench.cpu.contest import compete
+from twofour.bench.cpu.cube_programs import CUBE_EXAMPLES
 from twofour.bench.cpu.experiment import TIMES, Bench, Columns, ratio_plot
-from twofour.bench.cpu.field_programs import EXAMPLES, FieldExample
+from twofour.bench.cpu.field_example import FieldExample
 from twofour.bench.cpu.own import OWN
 from twofour.bench.cpu.pinning import pin_pool
+from twofour.bench.cpu.plane_programs import PLANE_EXAMPLES
 from twofour.bench.cpu.setting import CpuSetting
-from twofour.bench.cpu.workload import SEED
+from twofour.bench.cpu.workload import SEED, extents
 from twofour.bench.section import Column, Section, table
 from twofour.runtime.page_offset import empty_at, page_offsets
 
+EXAMPLES = (*PLANE_EXAMPLES, *CUBE_EXAMPLES)
 COLUMNS = Columns((OWN, GCC), (GCC,), ())
 # How far two results of values of order one may be apart after a step, rounded differently.
 STEP_BOUND = 1e-13
 TEXT = f"""\
-All steps in one call from Python, which copies its input fields and returns new ones; f64, halos of
-one cell that stay zero. *gcc*: plain loops in C with OpenMP over arrays of its own, in one parallel
+All steps in one call from Python, which copies its input fields and returns new ones; f64, halos
+that stay zero. *gcc*: plain loops in C with OpenMP over arrays of its own, in one parallel
 region for all steps. Arrays lie apart in a page, as those of twofour do. A point of FDTD is one of
-each of its three fields, and of elastic waves of five, in two sweeps that update them in place.
+each of its three fields, of elastic waves of five, and of sound of four, in two sweeps that update
+them in place.
 Results of both are within {STEP_BOUND:g} a step of each other.
 
 {TIMES}"""
@@ -38,7 +43,7 @@ Results of both are within {STEP_BOUND:g} a step of each other.
 
 @dataclass(frozen=True)
 class FieldWorkload:
-    """A program on a square of points, and the threads."""
+    """A program on a square or a cube of points, and the threads."""
 
     example: FieldExample
     edge: int
@@ -53,23 +58,25 @@ class FieldWorkload:
 
     @property
     def extents(self) -> tuple[int, ...]:
-        return (self.edge,) * 2
+        return (self.edge,) * self.example.rank
 
     @property
     def points(self) -> int:
         """Points that a step updates, in each field."""
-        return self.edge**2
+        return math.prod(self.extents)
 
     @property
     def domain(self) -> str:
-        return f"{self.edge} x {self.edge}"
+        return " x ".join(map(str, self.extents))
 
     def initial(self) -> list[np.ndarray]:
         """The arguments at first: random numbers inside those that are loaded, zeros elsewhere."""
         draws = np.random.default_rng(SEED)
-        found = [np.zeros((self.edge + 2,) * 2) for _ in self.example.rotation]
+        halo = self.example.halo
+        found = [np.pad(np.zeros(self.extents), halo) for _ in self.example.rotation]
         for argument in self.example.loaded:
-            found[argument][1:-1, 1:-1] = draws.random(self.extents)
+            inside = (slice(halo, -halo),) * self.example.rank
+            found[argument][inside] = draws.random(self.extents)
         return found
 
 
@@ -155,9 +162,9 @@ class _Loops:
 
 
 def workloads(setting: CpuSetting) -> list[FieldWorkload]:
-    """Every program at every size."""
+    """Every program at every size; cubes have about as many points as squares."""
     return [
-        FieldWorkload(example, size, threads)
+        FieldWorkload(example, extents(size, example.rank)[0], threads)
         for size, threads in setting.pairs
         for example in EXAMPLES
     ]

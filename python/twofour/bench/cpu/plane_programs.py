@@ -1,94 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Programs over several fields that are timed, each as MLIR and as the loops of C for it.
+"""Programs over several fields of two axes that are timed (see FieldExample)."""
 
-Their interiors are squares of an edge `n` with a halo of one cell that is never refreshed. In C a
-field is a row-major array of `p` = n + 2 columns, and `x` the place of a point.
-"""
-
-from dataclasses import dataclass
-
-from twofour.bench.cpu.c_source import THREADS
-
-
-@dataclass(frozen=True)
-class FieldExample:
-    """A program: its arguments, which of them are loaded and stored, and what it computes.
-
-    After a call argument i takes over the array of argument rotation[i]. `body` is MLIR between the
-    function's braces, where `!f` is a field, `!t` a temp and `{box}` the interior. `loops` are the
-    statements of one point in C, a list for each loop over all points, where `a[i]` is the array of
-    argument i.
-    """
-
-    name: str
-    label: str
-    loaded: tuple[int, ...]
-    stored: tuple[int, ...]
-    rotation: tuple[int, ...]
-    body: str
-    loops: tuple[tuple[str, ...], ...]
-
-    def mlir(self, n: int) -> str:
-        """The program on n x n points."""
-        field = f"!stencil.field<[-1,{n + 1}]x[-1,{n + 1}]xf64>"
-        arguments = ", ".join(f"%f{i} : {field}" for i in range(len(self.rotation)))
-        places = ", ".join(map(str, self.rotation))
-        body = self.body.replace("{box}", f"<[0, 0], [{n}, {n}]>")
-        body = body.replace("!f", field).replace("!t", "!stencil.temp<?x?xf64>")
-        head = f"func.func @{self.name}({arguments})"
-        return (
-            f"{head} attributes {{stencil.rotation = array<i64: {places}>}} {{\n{body}return\n}}\n"
-        )
-
-    def c_source(self, n: int) -> str:
-        """C with `void run(double **arrays, long calls, int threads)`, one region for all calls."""
-        count = len(self.rotation)
-        takes = "\n".join(f"    a[{i}] = b[{source}];" for i, source in enumerate(self.rotation))
-        sweeps = "\n".join(f"    sweep{i}(a);" for i in range(len(self.loops)))
-        return "\n".join(
-            [
-                THREADS,
-                *(self._sweep(i, n) for i in range(len(self.loops))),
-                "void run(double **arrays, long calls, int threads) {",
-                "  #pragma omp parallel num_threads(threads)",
-                "  {",
-                f"  double *a[{count}], *b[{count}];",
-                f"  for (int i = 0; i < {count}; i++) a[i] = arrays[i];",
-                "  for (long s = 0; s < calls; s++) {",
-                sweeps,
-                f"    for (int i = 0; i < {count}; i++) b[i] = a[i];",
-                takes,
-                "  }",
-                "  }",
-                "}",
-                "",
-            ]
-        )
-
-    def _sweep(self, number: int, n: int) -> str:
-        arrays = [
-            f"  {'' if i in self.stored else 'const '}double *restrict a{i} = arrays[{i}];"
-            for i in range(len(self.rotation))
-        ]
-        statements = []
-        for statement in self.loops[number]:
-            for i in range(len(self.rotation)):
-                statement = statement.replace(f"a[{i}]", f"a{i}")
-            statements.append(f"    {statement}")
-        return "\n".join(
-            [
-                f"static __attribute__((noinline)) void sweep{number}(double **arrays) {{",
-                *arrays,
-                f"  const long n = {n}, p = {n + 2};",
-                "  #pragma omp for schedule(static)",
-                "  for (long i = 1; i <= n; i++)",
-                "  for (long j = 1; j <= n; j++) {",
-                "    const long x = i * p + j;",
-                *statements,
-                "  }",
-                "}",
-            ]
-        )
+from twofour.bench.cpu.field_example import FieldExample
 
 
 def _laplacian(field: str, name: str) -> str:
@@ -367,4 +280,4 @@ stencil.store %sr to %f4({box}) : !t to !f
     ),
 )
 
-EXAMPLES = (WAVE, MEDIUM, GRAY_SCOTT, FDTD, ELASTIC)
+PLANE_EXAMPLES = (WAVE, MEDIUM, GRAY_SCOTT, FDTD, ELASTIC)
