@@ -292,6 +292,8 @@ def test_buffers_lie_apart_in_a_page(tmp_path, bound_arrays):
     for one, other in itertools.combinations(begins[0], 2):
         rows = [(one - other + row * pitch) % PAGE for row in range(-1, 2)]
         assert all(64 <= row <= PAGE - 64 for row in rows)
+    # A load or store of two lines takes longer.
+    assert all((begin + pitch + 8) % 64 == 0 for begin in begins[0])
 
 
 def test_buffers_are_used_again(tmp_path):

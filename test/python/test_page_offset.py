@@ -9,6 +9,7 @@ from twofour.runtime.page_offset import (
     PAGE,
     empty_at,
     empty_beside,
+    offset_to_line,
     page_offset,
     spread_row,
 )
@@ -57,6 +58,14 @@ def test_an_array_that_begins_anywhere_in_a_page(begin):
     array = empty_at(begin, (3, 7), np.float32, lambda size: np.empty(size, np.uint8))
     assert (array.shape, array.dtype, array.flags.c_contiguous) == ((3, 7), np.float32, True)
     assert array.ctypes.data % PAGE == begin
+
+
+@pytest.mark.parametrize("cell", [(0, 0), (4, 4), (1, 3), (2, 0)])
+def test_a_cell_that_begins_a_line(cell):
+    strides = 31 * 8, 8
+    begin = offset_to_line(cell, strides)
+    assert 0 <= begin < CACHE_LINE
+    assert (begin + sum(map(np.multiply, cell, strides))) % CACHE_LINE == 0
 
 
 def test_rows_spread_over_the_sets_of_a_cache():

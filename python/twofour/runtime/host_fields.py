@@ -28,7 +28,7 @@ from twofour.runtime.loops import (
     nested_launches,
     used_indices,
 )
-from twofour.runtime.page_offset import empty_at, page_offsets
+from twofour.runtime.page_offset import empty_at, offset_to_line, page_offsets
 from twofour.runtime.refills import Refill
 from twofour.runtime.rounds import Copies, Program
 from twofour.runtime.slices import run_in_slices, waking_threads
@@ -48,11 +48,19 @@ INDEX = np.dtype(np.int64)
 
 
 class HostFieldStepper(FieldStepper):
-    """A FieldStepper whose buffers lie apart in a page, and are used again in later runs."""
+    """A FieldStepper whose buffers lie apart in a page, and are used again in later runs.
+
+    Interiors begin on cache lines, and all of their rows where rows are whole lines: loads and
+    stores of two lines take twice the time.
+    """
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
         self._pools: dict[int, BufferPool] = {}
+        # The first cell that is updated, of fields of each shape: rows begin on cache lines there.
+        self._first_updated = {
+            field.shape: field.interior[0] for field in self.fields if field.interior
+        }
 
     def _copied(self, position: int, values: np.ndarray) -> np.ndarray:
         buffer = self._placed(position, values.shape, values.dtype)
@@ -68,7 +76,8 @@ class HostFieldStepper(FieldStepper):
         """An uninitialised buffer, the one of that number among those of a run."""
         strides = Buffer(tuple(shape), np.dtype(dtype)).strides
         begin = page_offsets(strides[:-1], APART)[number % APART]
-        return empty_at(begin, shape, dtype, self._take)
+        first = self._first_updated.get(tuple(shape), ())
+        return empty_at(begin + offset_to_line(first, strides), shape, dtype, self._take)
 
     def _take(self, size: int) -> np.ndarray:
         pool = self._pools.setdefault(size, BufferPool(most=len(self.rotation)))

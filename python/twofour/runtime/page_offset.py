@@ -7,6 +7,7 @@ are farthest, modulo pages.
 """
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from functools import cache
 
@@ -41,6 +42,11 @@ def page_offsets(strides: Sequence[int], count: int) -> tuple[int, ...]:
 def page_offset(strides: Sequence[int]) -> int:
     """The bytes from one array's begin, modulo pages, to another's that is read or written too."""
     return page_offsets(strides, 2)[1]
+
+
+def offset_to_line(cell: Sequence[int], strides: Sequence[int]) -> int:
+    """The bytes from a cache line to where an array begins whose cell begins on a line."""
+    return -sum(map(operator.mul, cell, strides)) % CACHE_LINE
 
 
 def fresh_bytes(size: int) -> np.ndarray:

@@ -16,7 +16,13 @@ from twofour.runtime.actions import Buffer, Copy, Round
 from twofour.runtime.boundary import HaloRefresh
 from twofour.runtime.dtypes import ElementType
 from twofour.runtime.loops import Launch, View
-from twofour.runtime.page_offset import empty_at, empty_beside, fresh_bytes, page_offsets
+from twofour.runtime.page_offset import (
+    empty_at,
+    empty_beside,
+    fresh_bytes,
+    offset_to_line,
+    page_offsets,
+)
 from twofour.runtime.round_tables import BoundRounds, RoundTables
 from twofour.runtime.rounds import Run, Stretch
 from twofour.runtime.skewed_rounds import SkewedRounds
@@ -75,8 +81,10 @@ class SkewedSteps:
             rounds[0] = [*taken, *rounds[0]]
             self._targets = ONE, OTHER
         self._tables = self._tables_of(rounds, 1, ANY_NUMBER)
-        # Where the two arrays begin, modulo pages.
-        self._begins = page_offsets(self._buffers[ONE].strides[:-1], 2)
+        # Where the two arrays begin, modulo pages: their interiors on cache lines.
+        strides = self._buffers[ONE].strides
+        line = offset_to_line(self._interior.lower, strides)
+        self._begins = [begin + line for begin in page_offsets(strides[:-1], 2)]
 
     @property
     def rounds(self) -> SkewedRounds | None:
