@@ -39,7 +39,9 @@ FIRST = (1, "Data", "48K", "0"), (1, "Instruction", "40960K", "0")
 )
 def test_sizes(size, sharing, last, caches_of):
     found = caches_of(AMD, *FIRST, (2, "Unified", "1024K", "0"), (3, "Unified", size, sharing))
-    assert found == processor.Caches(1 << 20, last, NEAR_LAST)
+    assert found == processor.Caches(1 << 20, last, NEAR_LAST, last)
+    # What others leave of it is found there, of twice as much nothing.
+    assert (found.missed(0.3 * last), found.missed(2 * last)) == (0, 1)
 
 
 @pytest.mark.parametrize("sharing, processors", [("0-1", 2), ("0", 1), ("0,2,4-6", 5), ("", 1)])
@@ -47,7 +49,11 @@ def test_a_virtual_machine_has_a_part_of_the_last_cache(sharing, processors, cac
     found = caches_of(
         INTEL, *FIRST, (2, "Unified", "2048K", "0"), (3, "Unified", "491520K", sharing)
     )
-    assert found == processor.Caches(2 << 20, processors * MOST_OF_A_CORE, OVER_MESH)
+    last = processors * MOST_OF_A_CORE
+    assert found == processor.Caches(2 << 20, last, OVER_MESH, 3 * last)
+    # Of more than is believed of it a part is found there.
+    shares = [found.missed(part * last) for part in (0.4, 1, 2, 3)]
+    assert shares[0] == 0 < shares[1] < shares[2] < shares[3] == 1
 
 
 def test_systems_that_do_not_tell(caches_of):

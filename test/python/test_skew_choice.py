@@ -19,6 +19,7 @@ from twofour.runtime.skew_choice import (
     skew_rounds,
 )
 from twofour.runtime.tile_choice import MEMORY, WINDOW_SHARE
+from twofour.runtime.tile_choice import NEAR as L2_RATE
 from twofour.runtime.time_skewing import Touch
 
 # A last-level cache far away, and one that is near.
@@ -173,9 +174,28 @@ def test_what_data_take():
     row = 8 * 258 * 258
     # Two arrays are read, and another one written to, which is read before.
     assert found.cycles(found.depth) < WORTHWHILE * 4 * row / MEMORY
-    assert found.cycles(found.fewest) <= 4 * row / MEMORY < found.cycles(found.fewest - 1)
-    once = 6 * row * found.cutting.passes / MEMORY
-    assert found.far == pytest.approx(once)
+    assert found.cycles(found.fewest) < 4 * row / MEMORY <= found.cycles(found.fewest - 1)
+    # Once from memory instead of the second-level cache, and rows at the ends of strips from where
+    # those of a strip are.
+    missed = FAR.missed(3 * 258 * row * found.cutting.share)
+    again = missed / MEMORY + (1 - missed) / FAR.last_rate
+    passes = 1 / MEMORY - 1 / L2_RATE + (found.cutting.passes - 1) * (again - 1 / L2_RATE)
+    assert found.far == pytest.approx(6 * row * passes)
+
+
+def test_arrays_of_which_a_larger_cache_holds_a_part():
+    """Rounds one by one are as fast there: 128 points an edge, order 8."""
+    cycle, buffers = levels(128, 128, 128, radius=4)
+    assert skew_rounds(cycle, buffers, 4, 1, MANY, replace(FAR, most=FAR.last * 3)) is None
+    assert skew_rounds(cycle, buffers, 4, 1, MANY, FAR) is not None
+
+
+def test_planes_that_are_read_again_from_the_last_cache():
+    """Of single planes at once more than of four, so that wide reaches are worth strips."""
+    cycle, buffers = levels(200, 200, 200, radius=6)
+    far = replace(FAR, most=FAR.last * 3)
+    assert skew_rounds(cycle, buffers, 16, 2, MANY, far) is None
+    assert skew_rounds(cycle, buffers, 1, 2, MANY, far).cutting is not None
 
 
 def test_small_planes_are_not_cut():
@@ -188,14 +208,14 @@ def test_strips_pass_over_rows_at_their_ends_again():
     """With more than a few rows it is not worthwhile."""
     assert skew_rounds(*levels(256, 256, 256, radius=2), 4, 2, MANY, FAR).cutting is not None
     for machine in (FAR, NEAR):
-        assert skew_rounds(*levels(256, 256, 256, radius=3), 4, 2, MANY, machine) is None
+        assert skew_rounds(*levels(256, 256, 256, radius=8), 4, 2, MANY, machine) is None
 
 
 def test_few_rows_are_not_cut_for_many_rounds(monkeypatch):
     """What strips leave at both ends would overlap."""
     with monkeypatch.context() as patch:
         seen = []
-        patch.setattr(skew_choice, "_of_far_arrays", lambda _, found, machine: seen.extend(found))
+        patch.setattr(skew_choice, "_of_far_arrays", lambda _, found, *rest: seen.extend(found))
         skew_rounds(*levels(1000, 20, 2000), 4, 2, MANY, FAR)
     cut = [one for one in seen if one.cutting is not None]
     assert all(one.cutting.along.least_part <= 20 for one in cut)

@@ -13,6 +13,9 @@ CACHE_FOLDERS = "/sys/devices/system/cpu/cpu0/cache/index*"
 # More of the last-level cache than any core has to itself: a virtual machine of few processors is
 # told the size of the whole one, which others fill.
 MOST_OF_A_CORE = 32 << 20
+# Part of the last-level cache that others leave, and how many times as much as is believed of a
+# larger one still makes a difference.
+LARGE_SHARE, STILL_FOUND = 0.4, 3
 # Bytes a cycle between a core and its last-level cache. Cores of Intel with AVX-512 reach slices of
 # it over a mesh (12 measured); cores of AMD share one with few others.
 NEAR_LAST, OVER_MESH = 30, 12
@@ -22,12 +25,20 @@ NEAR_LAST, OVER_MESH = 30, 12
 class Caches:
     """Bytes of a core's second-level cache and of the last-level cache.
 
-    `last_rate`: bytes a cycle that go between the latter and a core.
+    `last_rate`: bytes a cycle that go between the latter and a core. Of what is larger than `last`
+    a part may be found there as long as it is not larger than `most` (0: than `last`).
     """
 
     second: int
     last: int
     last_rate: float = NEAR_LAST
+    most: int = 0
+
+    def missed(self, size: int) -> float:
+        """The part of so many bytes that comes from memory, where they are used again and again."""
+        least = LARGE_SHARE * self.last
+        most = max(self.most, self.last)
+        return min(1, max(0, (size - least) / (most - least)))
 
 
 USUAL_CACHES = Caches(1 << 19, 1 << 24)
@@ -59,6 +70,7 @@ def is_intel() -> bool:
 def caches() -> Caches:
     """The caches of this machine, or usual ones where the system does not tell."""
     sizes = {2: USUAL_CACHES.second, 3: USUAL_CACHES.last}
+    told = 0
     for folder in glob.glob(CACHE_FOLDERS):
         try:
             level, size, kind, sharing = (
@@ -68,9 +80,11 @@ def caches() -> Caches:
         except OSError:
             continue
         if kind != "Instruction" and size.endswith("K") and size[:-1].isdigit():
+            told = max(told, int(size[:-1]) << 10)
             sizes[int(level)] = min(int(size[:-1]) << 10, MOST_OF_A_CORE * _count(sharing))
     rate = OVER_MESH if is_intel() and has_flags("avx512f") else NEAR_LAST
-    return Caches(sizes[2], max(sizes.values()), rate)
+    last = max(sizes.values())
+    return Caches(sizes[2], last, rate, min(told, STILL_FOUND * last))
 
 
 def _count(listed: str) -> int:

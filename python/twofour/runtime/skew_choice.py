@@ -8,14 +8,14 @@ caches anyway threads meet less often, and more of them may be worth waiting for
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from twofour.runtime.actions import Buffer, Round, footprint, pass_on_whole, sweep_points
 from twofour.runtime.loops import Launch
 from twofour.runtime.processor import Caches
 from twofour.runtime.skewed_rounds import SkewedRounds, actions_of
 from twofour.runtime.strips import AXIS, Cutting, can_be_cut
-from twofour.runtime.tile_choice import LARGE_SHARE, MEMORY, NEAR, WINDOW_SHARE, worth_threads
+from twofour.runtime.tile_choice import MEMORY, NEAR, WINDOW_SHARE, worth_threads
 from twofour.runtime.time_skewing import Chain, Footprint, chain_of
 
 # Arrays of up to this part of the second-level caches of all threads stay there.
@@ -41,6 +41,22 @@ WORTHWHILE = 0.8
 SERVED = 0.75
 
 
+@dataclass(frozen=True)
+class _Sweep:
+    """The bytes of a row that a sweep moves.
+
+    Of each array that it reads those of a row, the rows around one that it reads as well, and those
+    along the axis that strips are cut on; and what it writes.
+    """
+
+    reads: tuple[tuple[int, int, int], ...]
+    written: int
+
+    def held(self, rows: int) -> int:
+        """The bytes that so many rows touch."""
+        return sum(row * (rows + span) for row, span, _ in self.reads) + rows * self.written // 2
+
+
 class _Cycle:
     """Rounds that repeat, and what memory they need."""
 
@@ -54,10 +70,26 @@ class _Cycle:
         self.used = {touch.buffer for touch in touches}
         self._written = {touch.buffer for touch in touches if touch.written}
         self._sweeps = [
-            one
+            self._sweep(action, one)
             for action, one in zip(self.actions, self.prints, strict=True)
             if isinstance(action, Launch)
         ]
+
+    def _sweep(self, action: Launch, along_rows: Footprint) -> "_Sweep":
+        touches = along_rows.touches
+        across = touches
+        if can_be_cut([action], self._buffers):
+            across = footprint(action, self._buffers, AXIS).touches
+        read = {touch.buffer for touch in touches if not touch.written}
+        reads, written = [], 0
+        for one, other in zip(touches, across, strict=True):
+            row = self.bytes_of({one.buffer})
+            if one.written:
+                # A line is read before it is written to.
+                written += row if one.buffer in read else 2 * row
+            else:
+                reads.append((row, one.last - one.first, other.last - other.first))
+        return _Sweep(tuple(reads), written)
 
     def bytes_of(self, buffers: set[int]) -> int:
         """The bytes of a row in these buffers."""
@@ -68,22 +100,31 @@ class _Cycle:
         """The bytes of all that is used."""
         return sum(self._buffers[number].model().nbytes for number in self.used)
 
-    def moved(self, block: float) -> float:
-        """The bytes of a row that sweeps of a round read and write, in blocks of so many rows."""
-        found = (self._moved_by(one, block) for one in self._sweeps)
-        return sum(found) / len(self.rounds)
+    def moved(self, block: float, width: float = math.inf) -> float:
+        """The bytes of a row that sweeps of a round read and write.
 
-    def _moved_by(self, sweep: Footprint, block: float) -> float:
-        read = {touch.buffer for touch in sweep.touches if not touch.written}
+        They are in blocks of so many rows, and planes in strips of `width` rows.
+        """
         total = 0.0
-        for touch in sweep.touches:
-            row = self.bytes_of({touch.buffer})
-            if touch.written:
-                # A line is read before it is written to.
-                total += row if touch.buffer in read else 2 * row
-            else:
-                total += row * (1 + (touch.last - touch.first) / block)
-        return total
+        for sweep in self._sweeps:
+            for row, span, across in sweep.reads:
+                total += row * (1 + span / block) * (1 + across / width)
+            total += sweep.written
+        return total / len(self.rounds)
+
+    def read_again(self, rows: int, block: float, share: float, near: float) -> float:
+        """The bytes of a row that sweeps of a round read again within their blocks.
+
+        Kernels compute so many rows at once. What these and the rows around them hold, in a `share`
+        of a row each, stays in a cache of `near` bytes, or comes again for the next ones.
+        """
+        total = 0.0
+        for sweep in self._sweeps:
+            if sweep.held(rows) * share > near:
+                total += sum(
+                    row * max(0, span / rows - span / block) for row, span, _ in sweep.reads
+                )
+        return total / len(self.rounds)
 
     def moved_once(self) -> int:
         """The bytes of a row that are read and written where rounds are skewed, in all of them."""
@@ -147,37 +188,54 @@ def skew_rounds(
         ]
         best = max(found, key=lambda one: one.threads, default=None)
     else:
-        best = _of_far_arrays(rounds, [*found, *rounds.in_strips(found)], machine)
+        best = _of_far_arrays(rounds, [*found, *rounds.in_strips(found)], planes, machine)
     return best and best.with_strips(buffers)
 
 
+def _cycles(size: float, machine: Caches) -> float:
+    """Cycles of a byte of so many that are used again and again."""
+    missed = machine.missed(size)
+    return missed / MEMORY + (1 - missed) / machine.last_rate
+
+
 def _of_far_arrays(
-    rounds: _Cycle, found: Sequence[SkewedRounds], machine: Caches
+    rounds: _Cycle, found: Sequence[SkewedRounds], planes: int, machine: Caches
 ) -> SkewedRounds | None:
     """What takes the least time to move data, if that is much less than rounds one by one take."""
     row, near = rounds.bytes_of(rounds.used), NEAR_SHARE * machine.second
-    far = MEMORY if rounds.size > LARGE_SHARE * machine.last else machine.last_rate
-    once, plain = rounds.moved_once() / far, rounds.moved(math.inf) / far
+    far, once = _cycles(rounds.size, machine), rounds.moved_once()
+    plain = rounds.moved(math.inf) * far
+    plain += rounds.read_again(planes, math.inf, 1, near) / machine.last_rate
 
-    def between(one: SkewedRounds) -> float:
-        share, again = (1, 1) if one.cutting is None else (one.cutting.share, one.cutting.again)
+    def times(one: SkewedRounds) -> tuple[float, float]:
+        """Cycles of a row in each round, and those that the first pass takes more."""
+        share, width = 1, math.inf
+        if one.cutting is not None:
+            share, width = one.cutting.share, one.cutting.width
         window = (one.chain.window + one.block) * row * share
         if window > near and window * one.threads > WINDOW_SHARE * machine.last:
-            return math.inf
+            return math.inf, 0
         # What an action reads was written by the one before, if not by those before that.
         sweep = (2 * one.chain.reach + one.block) * row * share
         parts = (1, 0) if window <= near else (0.5, 0.5) if sweep <= near else (0, 1)
-        rate = parts[0] / NEAR + parts[1] / (SERVED * machine.last_rate)
-        return rounds.moved(one.block) * again * rate
-
-    def first(one: SkewedRounds) -> float:
-        return once * (1 if one.cutting is None else one.cutting.passes)
+        cycles = parts[0] / NEAR + parts[1] / (SERVED * machine.last_rate)
+        between = rounds.moved(one.block, width) * cycles
+        between += rounds.read_again(planes, one.block, share, near) / machine.last_rate
+        first = once * max(0, far - cycles)
+        if one.cutting is not None:
+            # Rows at its ends were in the strip before this one.
+            again = _cycles(rounds.size * share, machine)
+            first += (one.cutting.passes - 1) * once * max(0, again - cycles)
+        return between, first
 
     def time(one: SkewedRounds) -> float:
-        return between(one) + first(one) / one.depth
+        between, first = times(one)
+        return between + first / one.depth
 
     best = min(found, key=time, default=None)
     if best is None or time(best) >= WORTHWHILE * plain:
         return None
-    near, far = between(best), first(best)
-    return replace(best, fewest=math.ceil(far / (plain - near)), near=near, far=far)
+    near, far = times(best)
+    # The first number of rounds that take less, not as much.
+    fewest = math.floor(round(far / (plain - near), 6)) + 1
+    return replace(best, fewest=fewest, near=near, far=far)

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from twofour.runtime.processor import Caches
+from twofour.runtime.processor import LARGE_SHARE, Caches
 from twofour.runtime.streamed_tiles import is_streamed, window
 from twofour.runtime.tiles import Geometry
 
@@ -35,8 +35,6 @@ STAYS = 0.6
 # Part of the second-level cache that tiles of one step take, so that sweeps can turn round, and the
 # least extent along the slowest axis: kernels take several rows at once, and fetch planes in order.
 TURNING_SHARE, SHORTEST_TURN = 0.125, 8
-# Part of the last-level cache from which on arrays of planes are large, on a machine with others.
-LARGE_SHARE = 0.4
 
 # Part of the time of tiles from which on steps are skewed.
 WORTH_SKEWING = 0.95
