@@ -10,6 +10,7 @@ import kernel_cases as cases
 from native_cases import cut_planes, share_small_work, skew_small_arrays
 from twofour.runtime import parse_boundary, round_tables, slices, tiled_stepping
 from twofour.runtime.boundary import MODES
+from twofour.runtime.page_offset import CACHE_LINE
 from twofour.runtime.processor import Caches
 from twofour.runtime.skewed_stepping import SkewedSteps
 
@@ -102,6 +103,13 @@ def test_arrays_in_the_nearer_caches_keep_their_tiles(monkeypatch):
     programs = stepper._plans[shape].programs
     assert programs._skewed.rounds.depth > 6 and programs._skewed.cycles(6) is None
     assert programs.skewed(6) is None
+
+
+def test_interiors_begin_on_cache_lines(skewed):
+    stepper = stepper_of(cases.KERNELS["heat3d_ftcs"], "f64", "fixed", 1)
+    result = stepper.advance(np.ones(SHAPE), 20)
+    assert skewed == [20]
+    assert result[1:, 1:, 1:].ctypes.data % CACHE_LINE == 0
 
 
 def test_progress_of_skewed_steps(skewed, monkeypatch):

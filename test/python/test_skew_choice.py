@@ -181,6 +181,9 @@ def test_what_data_take():
     again = missed / MEMORY + (1 - missed) / FAR.last_rate
     passes = 1 / MEMORY - 1 / L2_RATE + (found.cutting.passes - 1) * (again - 1 / L2_RATE)
     assert found.far == pytest.approx(6 * row * passes)
+    # A row of one array is read with those around it, by each block and each strip.
+    around = (1 + 2 / found.block) * (1 + 2 / found.cutting.width)
+    assert found.near == pytest.approx((around + 3) * row / L2_RATE)
 
 
 def test_arrays_of_which_a_larger_cache_holds_a_part():
