@@ -44,11 +44,6 @@ class Cutting:
         """How often rows are passed over: several strips have those at their ends."""
         return 1 + self.along.window / self.width
 
-    @property
-    def again(self) -> float:
-        """How often a sweep reads rows: those around a strip for each."""
-        return 1 + 2 * self.along.reach / self.width
-
 
 def can_be_cut(actions: Sequence[Action], buffers: Sequence[Buffer]) -> bool:
     """Whether all actions have the same three or more axes, and none depends on where it is."""
