@@ -89,8 +89,8 @@ def cut_planes(monkeypatch, width):
     """Take strips of so many rows wherever planes can be cut; returns how many strips there are."""
     choose, found = skew_choice._of_far_arrays, []
 
-    def in_strips(rounds, candidates, machine):
-        return choose(rounds, [one for one in candidates if one.cutting] or candidates, machine)
+    def in_strips(rounds, candidates, *rest):
+        return choose(rounds, [one for one in candidates if one.cutting] or candidates, *rest)
 
     cut = skewed_rounds.cut
 
