@@ -2,17 +2,16 @@
 """`twofour compile`: a bundle, an object file, or the program after one stage of compiling it."""
 
 import argparse
-import sys
 
 from twofour.api import find_source
-from twofour.cli.options import compile_options
+from twofour.cli.compile_options import compile_options
+from twofour.cli.results import STANDARD_OUTPUT, write_result
 from twofour.errors import TwofourError
-from twofour.files import check_output, write_files
+from twofour.files import check_output
 from twofour.kernels import Kernel
 from twofour.options import SME, CompileOptions
 from twofour.runtime import parse_boundary
 
-STANDARD_OUTPUT = "-"
 BINARY_STAGES = ("bundle", "cubin", "object")
 
 
@@ -42,16 +41,6 @@ def compile_command(options: argparse.Namespace) -> None:
         data, report = _emit(source, wanted, options.emit), None
     data = data.encode() if isinstance(data, str) else data
     write_result(path, data, report or options.emit)
-
-
-def write_result(path: str, data: bytes, what: str) -> None:
-    """Write to a file and say so, or to the standard output."""
-    if path == STANDARD_OUTPUT:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        return
-    write_files([(path, lambda file: file.write(data))])
-    print(f"{path}: {what}, {len(data)} bytes")
 
 
 def _check_stage(stage: str, target: str) -> None:

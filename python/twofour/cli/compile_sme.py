@@ -5,7 +5,7 @@ import argparse
 from pathlib import Path
 
 from twofour.api import find_source
-from twofour.cli.compile import STANDARD_OUTPUT, write_result
+from twofour.cli.results import STANDARD_OUTPUT, write_result
 from twofour.errors import TwofourError
 from twofour.files import check_output, write_files
 from twofour.kernels import Kernel

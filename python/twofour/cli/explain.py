@@ -6,7 +6,7 @@ import json
 
 from twofour.analysis import Source
 from twofour.api import find_source
-from twofour.cli.options import compile_options
+from twofour.cli.compile_options import compile_options
 from twofour.explain import as_text, explain
 from twofour.files import check_output, write_files
 from twofour.frontend.source import ProgramText

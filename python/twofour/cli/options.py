@@ -4,14 +4,9 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import fields
-from typing import TYPE_CHECKING
 
 from twofour import __version__
 from twofour.command_line import Parser
-
-if TYPE_CHECKING:
-    from twofour.options import CompileOptions
 
 STAGES = ("bundle", "ptx", "cubin", "llvm", "nvvm", "gpu", "nm", "stencil", "object")
 
@@ -33,19 +28,6 @@ def make_parser() -> Parser:
     _add_kernels(commands)
     _add_bench(commands)
     return parser
-
-
-def compile_options(arguments: argparse.Namespace, **changes: object) -> CompileOptions:
-    """What to compile for, out of the arguments that run, compile, explain and tune share.
-
-    `changes` are options that count instead of the arguments of their names. Raises TwofourError
-    for anything that is not known.
-    """
-    # NumPy comes with the options, and `kernels` and `--help` need neither.
-    from twofour.options import CompileOptions
-
-    names = {field.name for field in fields(CompileOptions)} - changes.keys()
-    return CompileOptions(**{name: getattr(arguments, name) for name in names}, **changes)
 
 
 def _add_program(parser: argparse.ArgumentParser, *, is_optional: bool = False) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from twofour.api import FieldProgram, Stencil, compile
 from twofour.cli.arrays import bump, load_array, output_paths
-from twofour.cli.options import compile_options
+from twofour.cli.compile_options import compile_options
 from twofour.cli.plot import check_plot, plot
 from twofour.errors import TwofourError
 from twofour.files import check_output, write_files

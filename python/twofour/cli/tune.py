@@ -7,7 +7,7 @@ What a part does not need is not imported: `--measure` and `--commit` run withou
 import argparse
 from pathlib import Path
 
-from twofour.cli.options import compile_options
+from twofour.cli.compile_options import compile_options
 from twofour.errors import TwofourError
 from twofour.runtime import Progress, open_device
 from twofour.runtime.simulated import SimulatedDevice

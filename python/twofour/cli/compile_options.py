@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What to compile for, out of the arguments that run, compile, explain and tune share."""
+
+import argparse
+from dataclasses import fields
+
+from twofour.options import CompileOptions
+
+
+def compile_options(arguments: argparse.Namespace, **changes: object) -> CompileOptions:
+    """The options that a command line gives.
+
+    `changes` are options that count instead of the arguments of their names. Raises TwofourError
+    for anything that is not known.
+    """
+    names = {field.name for field in fields(CompileOptions)} - changes.keys()
+    return CompileOptions(**{name: getattr(arguments, name) for name in names}, **changes)
