@@ -16,11 +16,11 @@ from twofour.runtime import (
     step_tables,
 )
 from twofour.runtime.actions import Buffer, Copy, footprint
+from twofour.runtime.box import Box
 from twofour.runtime.loops import View
 from twofour.runtime.processor import Caches
 from twofour.runtime.skewed_rounds import SkewedRounds
 from twofour.runtime.step_tables import StepTables
-from twofour.runtime.sweeps import Box
 from twofour.runtime.tile_program import TileProgram
 from twofour.runtime.tile_runs import Leg, run_legs
 from twofour.runtime.tiles import Geometry, Layout

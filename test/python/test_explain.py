@@ -12,8 +12,8 @@ from twofour.layout.crush import crush
 from twofour.layout.matching import lower_bound
 from twofour.options import CompileOptions
 from twofour.runtime import parse_boundary, tiled_stepping
+from twofour.runtime.box import Box
 from twofour.runtime.streamed_tiles import is_streamed
-from twofour.runtime.sweeps import Box
 from twofour.runtime.tiled_stepping import TilePrograms
 from twofour.targets.cpu import report as cpu_report
 from twofour.targets.cpu import vector_unit as vector_units

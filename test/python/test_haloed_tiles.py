@@ -19,10 +19,10 @@ from tile_cases import (
     random_cases,
 )
 from twofour.runtime import element_type, parse_boundary
+from twofour.runtime.box import Box
 from twofour.runtime.haloed_tiles import HaloedSteps
 from twofour.runtime.page_offset import CACHE_LINE
 from twofour.runtime.resident import Residence, resident_layout
-from twofour.runtime.sweeps import Box
 from twofour.runtime.tiles import TARGET, Layout, cut
 
 

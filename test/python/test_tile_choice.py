@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from twofour.runtime import parse_boundary
+from twofour.runtime.box import Box
 from twofour.runtime.processor import OVER_MESH, Caches
 from twofour.runtime.streamed_tiles import is_streamed
-from twofour.runtime.sweeps import Box
 from twofour.runtime.tile_choice import (
     BARRIER,
     MULTIPLY_ADDS,

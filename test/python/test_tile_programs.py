@@ -25,10 +25,11 @@ from tile_cases import (
     random_cases,
 )
 from twofour.runtime import element_type, parse_boundary
+from twofour.runtime.box import Box
 from twofour.runtime.copies import row_axes
 from twofour.runtime.resident import resident_layout
 from twofour.runtime.streamed_tiles import StreamedSteps, is_streamed, tile_steps, window
-from twofour.runtime.sweeps import Box, LinearKernel
+from twofour.runtime.sweeps import LinearKernel
 from twofour.runtime.tile_program import TileCode, TileProgram
 from twofour.runtime.tiles import (
     EVEN,

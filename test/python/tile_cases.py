@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import strategies as st
 
-from twofour.runtime.sweeps import Box
+from twofour.runtime.box import Box
 from twofour.runtime.tiles import SOURCE, TARGET, Geometry, Repeat, Sweep
 
 BOUNDARIES = ("fixed", "zero", "constant(2.5)", "periodic", "reflect", "nearest")

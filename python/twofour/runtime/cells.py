@@ -15,7 +15,7 @@ from enum import Enum
 import numpy as np
 
 from twofour.runtime.boundary import AxisBoundary, index_runs, source_index
-from twofour.runtime.sweeps import Box
+from twofour.runtime.box import Box
 
 
 class Kind(Enum):

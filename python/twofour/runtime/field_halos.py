@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from twofour.runtime.boundary import AxisBoundary
+from twofour.runtime.box import Box
 from twofour.runtime.halos import Halos
 from twofour.runtime.loops import Recurring
 from twofour.runtime.refills import Refill, refills_of_calls
-from twofour.runtime.sweeps import Box
 
 if TYPE_CHECKING:
     from twofour.runtime.fields import FieldSpec

@@ -3,9 +3,9 @@
 
 from collections.abc import Collection, Sequence
 
+from twofour.runtime.box import Box, around
 from twofour.runtime.fields import FieldSpec
 from twofour.runtime.loops import Loop, Step, View
-from twofour.runtime.sweeps import Box, around
 
 
 def unwritten_calls(

@@ -9,8 +9,8 @@ constants never change, and are there from the begin.
 
 from collections.abc import Iterator
 
+from twofour.runtime.box import Box
 from twofour.runtime.cells import Kind, Piece, pieces
-from twofour.runtime.sweeps import Box
 from twofour.runtime.tiles import TARGET, Action, Cells, Copy, Geometry, Layout, TileSteps
 
 

@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 
 from twofour.runtime.boundary import AxisBoundary, HaloRefresh
+from twofour.runtime.box import Box, around
 from twofour.runtime.dtypes import ElementType
-from twofour.runtime.sweeps import Box, around
 
 # (lower, upper), the index tuples of a half-open box.
 Interior = tuple[Sequence[int], Sequence[int]]

@@ -10,6 +10,7 @@ import numpy as np
 
 from twofour.runtime.actions import Buffer, Copy
 from twofour.runtime.boundary import AxisBoundary
+from twofour.runtime.box import Box
 from twofour.runtime.buffer_pool import BufferPool
 from twofour.runtime.field_writes import (
     overwritten_fields,
@@ -33,7 +34,6 @@ from twofour.runtime.refills import Refill
 from twofour.runtime.rounds import Copies, Program
 from twofour.runtime.slices import run_in_slices, waking_threads
 from twofour.runtime.step_tables import StepCode
-from twofour.runtime.sweeps import Box
 from twofour.runtime.threads import run_together
 
 # Arrays of a program that lie apart in a page; others lie like them again.

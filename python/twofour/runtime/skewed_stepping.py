@@ -14,6 +14,7 @@ import numpy as np
 
 from twofour.runtime.actions import Buffer, Copy, Round
 from twofour.runtime.boundary import HaloRefresh
+from twofour.runtime.box import Box, around
 from twofour.runtime.dtypes import ElementType
 from twofour.runtime.loops import Launch, View
 from twofour.runtime.page_offset import (
@@ -28,7 +29,7 @@ from twofour.runtime.rounds import Run, Stretch
 from twofour.runtime.skewed_rounds import SkewedRounds
 from twofour.runtime.slices import run_in_slices, waking_threads
 from twofour.runtime.step_tables import StepCode
-from twofour.runtime.sweeps import Box, LinearKernel, around
+from twofour.runtime.sweeps import LinearKernel
 from twofour.runtime.threads import run_together
 from twofour.runtime.tiles import Geometry
 

@@ -9,19 +9,12 @@ import numpy as np
 
 from twofour.errors import TwofourError
 from twofour.runtime.boundary import AxisBoundary
+from twofour.runtime.box import Box, around
 from twofour.runtime.dtypes import ElementType, check_array, storage_view
 from twofour.runtime.halos import SLICES, Halos
 from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.page_offset import empty_beside
-from twofour.runtime.sweeps import (
-    Box,
-    FusedSweep,
-    LinearKernel,
-    SingleSweep,
-    around,
-    fused_sweep,
-    halo_reach,
-)
+from twofour.runtime.sweeps import FusedSweep, LinearKernel, SingleSweep, fused_sweep, halo_reach
 from twofour.runtime.threads import resolve_threads
 
 PROGRESS_INTERVAL = 0.1  # seconds between two reports of progress

@@ -18,21 +18,17 @@ Where a kernel asks for aligned rows, the rims on the last axis are widened to a
 of slabs are not aligned, and kernels for them must not ask for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from twofour.runtime.boundary import AxisBoundary
+from twofour.runtime.box import Box
 from twofour.runtime.dtypes import ElementType
+from twofour.runtime.halos import Halos, Refresh
 from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.threads import parallel_run
-
-if TYPE_CHECKING:
-    from twofour.runtime.halos import Halos, Refresh
 
 
 @dataclass(frozen=True)
@@ -48,60 +44,6 @@ class LinearKernel:
     reach_lo: tuple[int, ...]
     reach_hi: tuple[int, ...]
     steps: int = 1
-
-
-@dataclass(frozen=True)
-class Box:
-    """The half-open box [lower, upper)."""
-
-    lower: tuple[int, ...]
-    upper: tuple[int, ...]
-
-    @classmethod
-    def whole(cls, shape: Sequence[int]) -> Box:
-        """The box of all cells of an array."""
-        return cls((0,) * len(shape), tuple(shape))
-
-    @property
-    def slices(self) -> tuple[slice, ...]:
-        return tuple(map(slice, self.lower, self.upper))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return tuple(u - lo for lo, u in zip(self.lower, self.upper, strict=True))
-
-    @property
-    def empty(self) -> bool:
-        return min(self.shape) <= 0
-
-    def with_axis(self, axis: int, lower: int, upper: int) -> Box:
-        """Return the box with other limits on one axis."""
-        return Box(
-            (*self.lower[:axis], lower, *self.lower[axis + 1 :]),
-            (*self.upper[:axis], upper, *self.upper[axis + 1 :]),
-        )
-
-    def grown(self, below: Sequence[int], above: Sequence[int]) -> Box:
-        """Return the box grown by `below` and `above` cells an axis (negative: shrunk)."""
-        return Box(
-            tuple(lo - b for lo, b in zip(self.lower, below, strict=True)),
-            tuple(u + a for u, a in zip(self.upper, above, strict=True)),
-        )
-
-    def relative_to(self, origin: Sequence[int]) -> Box:
-        """Return the same box in coordinates that start at `origin`."""
-        return self.grown(origin, [-o for o in origin])
-
-
-def around(outer: Box, inner: Box) -> list[Box]:
-    """Return disjoint boxes that cover `outer` without `inner`."""
-    boxes = []
-    for axis in range(len(outer.lower)):
-        low, high = outer.lower[axis], outer.upper[axis]
-        begin, end = inner.lower[axis], inner.upper[axis]
-        boxes += [outer.with_axis(axis, low, begin), outer.with_axis(axis, end, high)]
-        outer = outer.with_axis(axis, begin, end)
-    return [box for box in boxes if not box.empty]
 
 
 def halo_reach(reach: Sequence[int]) -> tuple[int, ...]:
@@ -157,7 +99,7 @@ class SingleSweep:
 class FusedSweep:
     """`fused.steps` steps at once: deep interior by the fused kernel, rims by slabs."""
 
-    def __init__(self, single: SingleSweep, fused: LinearKernel, deep: Box, slabs: list[Slab]):
+    def __init__(self, single: SingleSweep, fused: LinearKernel, deep: Box, slabs: "list[Slab]"):
         self.single = single
         self.fused = fused
         self.deep = deep

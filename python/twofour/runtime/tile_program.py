@@ -10,13 +10,14 @@ from functools import partial
 import numpy as np
 
 from twofour.runtime.boundary import AxisBoundary, storage_constant
+from twofour.runtime.box import Box
 from twofour.runtime.copies import row_axes
 from twofour.runtime.dtypes import ElementType
 from twofour.runtime.haloed_tiles import HaloedSteps
 from twofour.runtime.native import NativeKernel
 from twofour.runtime.page_offset import CACHE_LINE, spread_row
 from twofour.runtime.streamed_tiles import tile_steps
-from twofour.runtime.sweeps import Box, LinearKernel
+from twofour.runtime.sweeps import LinearKernel
 from twofour.runtime.tiles import (
     SCRATCH,
     SOURCE,

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from twofour.runtime.boundary import AxisBoundary, HaloRefresh
+from twofour.runtime.box import Box, around
 from twofour.runtime.buffer_pool import BufferPool
 from twofour.runtime.dtypes import ElementType, check_array, storage_view
 from twofour.runtime.itinerary import Itinerary, Pair, Stage
@@ -21,7 +22,7 @@ from twofour.runtime.slices import run_in_slices, waking_threads
 from twofour.runtime.step_tables import StepCode
 from twofour.runtime.stepping import check_steps, updated_box
 from twofour.runtime.strips import LEAST_RANK
-from twofour.runtime.sweeps import Box, LinearKernel, around
+from twofour.runtime.sweeps import LinearKernel
 from twofour.runtime.threads import resolve_threads
 from twofour.runtime.tile_choice import (
     MANY_STEPS,

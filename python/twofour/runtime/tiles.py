@@ -25,8 +25,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from twofour.runtime.boundary import AxisBoundary
+from twofour.runtime.box import Box, around
 from twofour.runtime.cells import Kind, Piece, pieces
-from twofour.runtime.sweeps import Box, around, halo_reach
+from twofour.runtime.sweeps import halo_reach
 
 SOURCE, TARGET, EVEN, ODD, GATHERED = range(5)
 SCRATCH = (EVEN, ODD, GATHERED)

@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from twofour.runtime.box import Box
 from twofour.runtime.bundle import Bundle
 from twofour.runtime.device import BoundLaunch, Device
 from twofour.runtime.device_stepping import SECTOR, aligned_rows
 from twofour.runtime.dtypes import field_element_type, from_storage, to_storage
-from twofour.runtime.sweeps import Box, halo_reach
+from twofour.runtime.sweeps import halo_reach
 
 PATTERN = 1 << 22  # random numbers; arrays repeat them
 COMPARED = 1 << 24  # points of a result, spread over the domain

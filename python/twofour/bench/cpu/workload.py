@@ -9,7 +9,7 @@ import numpy as np
 
 from twofour.accuracy import sweep_error
 from twofour.kernels import Kernel
-from twofour.runtime.sweeps import Box
+from twofour.runtime.box import Box
 
 SEED = 20261122
 Shape = Literal["box", "star"]
