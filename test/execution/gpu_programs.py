@@ -19,7 +19,7 @@ from twofour.dialects.stencil.transforms.to_gpu import ConvertStencilToGpuPass
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.frontend.source import parse_module
 from twofour.mlir import ir
-from twofour.runtime.launching import block_count
+from twofour.runtime.devices.launching import block_count
 from twofour.targets.gpu.kernel_abi import BlockShape
 from twofour.targets.gpu.lowering import to_llvm_ir, to_nvvm
 from twofour.targets.gpu.ptx import to_ptx

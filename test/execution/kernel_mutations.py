@@ -12,8 +12,8 @@ import reference
 from twofour.errors import TwofourError
 from twofour.options import CompileOptions
 from twofour.runtime.bundle import Bundle
+from twofour.runtime.devices.simulated import SimulatedDevice
 from twofour.runtime.programs import from_bundle
-from twofour.runtime.simulated import SimulatedDevice
 from twofour.targets.gpu.build import compile_gpu
 
 # Blocks march over several tiles here, so that all stages are in use twice.

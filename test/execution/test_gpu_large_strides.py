@@ -7,7 +7,7 @@ import pytest
 import kernel_cases as cases
 from twofour import sim
 from twofour.options import CompileOptions
-from twofour.runtime.simulated import SimulatedDevice
+from twofour.runtime.devices.simulated import SimulatedDevice
 from twofour.targets.gpu.build import compile_gpu
 
 ROW_BYTES = 2**35 + 4096

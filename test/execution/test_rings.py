@@ -10,8 +10,8 @@ import kernel_cases as cases
 from twofour.errors import TwofourError
 from twofour.options import CompileOptions
 from twofour.runtime.bundle import Bundle
+from twofour.runtime.devices.simulated import SimulatedDevice
 from twofour.runtime.programs import from_bundle
-from twofour.runtime.simulated import SimulatedDevice
 from twofour.targets.gpu.build import compile_gpu
 from twofour.targets.gpu.ptx import assemble
 from twofour.tune.choice import Choice

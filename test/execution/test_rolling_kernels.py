@@ -8,8 +8,8 @@ import pytest
 
 import kernel_cases as cases
 from twofour.options import CompileOptions
+from twofour.runtime.devices.simulated import SimulatedDevice
 from twofour.runtime.programs import from_bundle
-from twofour.runtime.simulated import SimulatedDevice
 from twofour.targets.gpu import build
 from twofour.targets.gpu.candidates import Way
 from twofour.targets.gpu.ptx import assemble

@@ -6,8 +6,8 @@ import pytest
 
 import kernel_cases as cases
 from twofour.options import CompileOptions
+from twofour.runtime.devices.simulated import SimulatedDevice
 from twofour.runtime.programs import from_bundle
-from twofour.runtime.simulated import SimulatedDevice
 from twofour.targets.gpu.build import compile_gpu
 
 SHAPES = {"laplacian1d_o8": (70001,), "wrf_advection5_2d": (61, 300), "heat3d_ftcs": (150, 9, 140)}

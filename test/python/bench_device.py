@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from twofour import sim
-from twofour.runtime.simulated import SimulatedDevice
+from twofour.runtime.devices.simulated import SimulatedDevice
 
 NVCC = shutil.which("nvcc")
 CHIP = "sm_90"

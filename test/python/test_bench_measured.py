@@ -22,7 +22,7 @@ from twofour.bench.measured.session import FILE, measure, read_results
 from twofour.cli.main import main
 from twofour.errors import TwofourError
 from twofour.kernels import built_in_kernels
-from twofour.runtime.simulated import SimulatedDevice
+from twofour.runtime.devices.simulated import SimulatedDevice
 
 ROUNDS = 3
 ENTRIES = (("f16", "auto", 1), ("f16", "stream", 1), ("f16", "auto", 3), ("f64", "auto", 1))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twofour.runtime.launching import (
+from twofour.runtime.devices.launching import (
     MANY_WAVES,
     START_STEPS,
     balanced_block_count,

@@ -18,12 +18,12 @@ from twofour.mlir import ir
 from twofour.runtime import Bundle, element_type, from_bundle, parse_boundary
 from twofour.runtime.boundary import HaloRefresh
 from twofour.runtime.box import Box
-from twofour.runtime.device import DeviceKernel
+from twofour.runtime.devices.device import DeviceKernel
+from twofour.runtime.devices.halo_kernels import HaloKernels, KernelRefresh, bind_cells
+from twofour.runtime.devices.simulated import SimulatedDevice
 from twofour.runtime.dtypes import field_element_type
-from twofour.runtime.halo_kernels import HaloKernels, KernelRefresh, bind_cells
 from twofour.runtime.halos import HaloSlices
 from twofour.runtime.manifest import read_kernels
-from twofour.runtime.simulated import SimulatedDevice
 from twofour.sim import parse
 from twofour.targets.gpu.boundary_kernel import THREADS
 from twofour.targets.gpu.entries import kernel_entries

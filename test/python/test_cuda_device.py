@@ -13,8 +13,8 @@ from ptx_cases import ITEMSIZE, kernel_entry, linear_bundle
 from runtime_reference import convolved, reference
 from twofour.errors import TwofourError
 from twofour.runtime import Bundle, from_bundle, load, parse_boundary
-from twofour.runtime.cuda import CudaDevice
-from twofour.runtime.device_stepping import RECORDED_SWEEPS
+from twofour.runtime.devices.cuda import CudaDevice
+from twofour.runtime.devices.stepping import RECORDED_SWEEPS
 
 STAR = {(0, 0): 0.5, (0, 1): 0.25, (-2, 0): 0.25}
 

@@ -11,8 +11,9 @@ import pytest
 import fake_cupy
 from ptx_cases import kernel_entry, linear_bundle
 from twofour.errors import TwofourError
-from twofour.runtime import Bundle, cuda_tensor_map, from_bundle
-from twofour.runtime.launching import tensor_maps
+from twofour.runtime import Bundle, from_bundle
+from twofour.runtime.devices import cuda_tensor_map
+from twofour.runtime.devices.launching import tensor_maps
 from twofour.runtime.manifest import KernelSpec, MapSpec
 from twofour.sim.tensor_map import decode, encode
 from twofour.tensor_map import TensorMap

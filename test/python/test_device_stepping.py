@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from runtime_reference import LinearKernel, NumpyKernel, convolved, reach, reference
 from twofour.errors import TwofourError
 from twofour.runtime import DeviceLinearStepper, element_type, parse_boundary
-from twofour.runtime.device_stepping import RECORDED_SWEEPS, aligned_rows
+from twofour.runtime.devices.stepping import RECORDED_SWEEPS, aligned_rows
 from twofour.runtime.fields import RECORDED_CALLS, FieldSpec, FieldStepper
 
 F64 = element_type("f64")

@@ -24,9 +24,9 @@ from twofour.dialects.stencil.transforms import to_gpu as simt
 from twofour.kernels import TABLE_2, built_in_kernels
 from twofour.options import CompileOptions
 from twofour.runtime import AxisBoundary, field_element_type
-from twofour.runtime.device_stepping import linear_stepper
+from twofour.runtime.devices.simulated import SimulatedDevice
+from twofour.runtime.devices.stepping import linear_stepper
 from twofour.runtime.dtypes import to_storage
-from twofour.runtime.simulated import SimulatedDevice
 from twofour.sim import chips
 from twofour.targets.cpu.direct_kernel import DirectKernel, Terms
 from twofour.targets.gpu import build

@@ -19,7 +19,7 @@ from twofour.runtime import (
     load,
     parse_boundary,
 )
-from twofour.runtime.simulated import SimulatedDevice
+from twofour.runtime.devices.simulated import SimulatedDevice
 
 ASYMMETRIC_2D = {(-2, 1): 0.5, (0, 0): 0.25, (1, 0): -0.25, (0, 3): 0.125}
 STAR_1D = {(-1,): 0.25, (0,): 0.5, (1,): 0.25}

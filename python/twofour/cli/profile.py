@@ -3,7 +3,7 @@
 
 from twofour import sim
 from twofour.runtime import Bundle
-from twofour.runtime.simulated import KernelProfile, SimulatedDevice
+from twofour.runtime.devices.simulated import KernelProfile, SimulatedDevice
 
 
 def profile_text(device: SimulatedDevice, bundle: Bundle) -> str:

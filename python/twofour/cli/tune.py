@@ -10,7 +10,7 @@ from pathlib import Path
 from twofour.cli.compile_options import compile_options
 from twofour.errors import TwofourError
 from twofour.runtime import Progress, open_device
-from twofour.runtime.simulated import SimulatedDevice
+from twofour.runtime.devices.simulated import SimulatedDevice
 from twofour.tune.commit import commit, finished_result
 from twofour.tune.database import VARIABLE, database_name, read_entries
 from twofour.tune.documents import MAX_COUNT

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from twofour.cost.costs import Costs
 from twofour.cost.counts import LANES, LINE, SECTOR, WAITING, Counts, lines, sectors
 from twofour.layout.march import ACCESS, March
-from twofour.runtime.launching import balanced_block_count, block_count
+from twofour.runtime.devices.launching import balanced_block_count, block_count
 
 # Instructions of a warp, whatever it computes: who it is, where its strip lies, and whether it
 # touches an edge; a read, and the address of a row of them; an address and the write of a row of

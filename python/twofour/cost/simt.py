@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 from twofour.cost.costs import Costs
 from twofour.cost.counts import LANES, SECTOR, Counts, lines, resident, sectors
+from twofour.runtime.devices.launching import block_count
 from twofour.runtime.dtypes import ELEMENT_TYPES
-from twofour.runtime.launching import block_count
 from twofour.sim.chips import Chip
 
 if TYPE_CHECKING:

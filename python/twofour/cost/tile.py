@@ -29,7 +29,7 @@ from twofour.cost.counts import (
 from twofour.cost.tile_parts import BULK_LEAD_START, BlockTile, Operand
 from twofour.layout.block_layout import COPY_BYTES, BlockLayout
 from twofour.layout.fragments import TILES
-from twofour.runtime.launching import block_count
+from twofour.runtime.devices.launching import block_count
 from twofour.sim.chips import Chip
 
 QUARTER = 8  # lanes that a wavefront of 16 bytes a lane serves

@@ -16,8 +16,9 @@ from twofour.runtime.boundary import (
 )
 from twofour.runtime.bundle import Bundle
 from twofour.runtime.calls import advance_array, advance_fields
-from twofour.runtime.device import Device, open_device
-from twofour.runtime.device_stepping import DeviceLinearStepper
+from twofour.runtime.devices.device import Device
+from twofour.runtime.devices.opening import open_device
+from twofour.runtime.devices.stepping import DeviceLinearStepper
 from twofour.runtime.dtypes import (
     ELEMENT_TYPES,
     ElementType,

@@ -35,10 +35,10 @@ class KernelSpec:
     It takes `inputs` views, numbers of the types `scalars`, and `outputs` views of `rank` axes. A
     block of `threads` threads writes `march` tiles of `tile` points along the first axis.
     `shared_bytes` is its dynamic shared memory; `alignment` (bytes) is asked of views as
-    twofour.runtime.launching says. `resident` is set where the blocks of a launch share the first
-    axis evenly, however many there are: so many are on a multiprocessor at a time, and `march` is
-    only about what suits a block. `maps` are the tensor maps that follow its other parameters.
-    `resources` holds what ptxas reported, where it was there.
+    twofour.runtime.devices.launching says. `resident` is set where the blocks of a launch share the
+    first axis evenly, however many there are: so many are on a multiprocessor at a time, and
+    `march` is only about what suits a block. `maps` are the tensor maps that follow its other
+    parameters. `resources` holds what ptxas reported, where it was there.
     """
 
     name: str
@@ -63,7 +63,7 @@ class LinearProgram:
     `fused`, where there is one, advances `fused_steps` steps; `edges` is a kernel of one step for
     views of any alignment. `reach_lo` and `reach_hi` are as in LinearKernel. `fields` are the
     fields of a file, None for a stencil whose arrays are the domain. `boundary_kernels` refresh
-    halos (see twofour.runtime.halo_kernels).
+    halos (see twofour.runtime.devices.halo_kernels).
     """
 
     name: str
@@ -93,7 +93,7 @@ class FieldsProgram:
     Its launches name their kernels.
     `scalars` are the element types of the arguments that are numbers, in order; `workspaces` the
     (shape, element) of its own buffers. `time_loop` tells whether a call makes steps of its own.
-    `boundary_kernels` refresh halos (see twofour.runtime.halo_kernels).
+    `boundary_kernels` refresh halos (see twofour.runtime.devices.halo_kernels).
     """
 
     name: str

@@ -9,12 +9,13 @@ from twofour.errors import TwofourError
 from twofour.runtime.boundary import AxisBoundary, check_fixed, parse_boundary
 from twofour.runtime.bundle import Bundle
 from twofour.runtime.calls import Report, advance_array, advance_fields
-from twofour.runtime.device import Device, DeviceKernel, open_device
-from twofour.runtime.device_stepping import DeviceLinearStepper, linear_stepper
+from twofour.runtime.devices.device import Device, DeviceKernel
+from twofour.runtime.devices.halo_kernels import halo_kernels
+from twofour.runtime.devices.opening import open_device
+from twofour.runtime.devices.stepping import DeviceLinearStepper, linear_stepper
 from twofour.runtime.dtypes import ElementType, field_element_type
 from twofour.runtime.field_writes import written_interiors
 from twofour.runtime.fields import FieldSpec, FieldStepper, read_scalars
-from twofour.runtime.halo_kernels import halo_kernels
 from twofour.runtime.loops import Loop, Step
 from twofour.runtime.manifest import FieldsProgram, LinearProgram
 from twofour.runtime.plan import Plan

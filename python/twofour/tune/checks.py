@@ -10,8 +10,8 @@ from twofour.accuracy import error_bound, sweep_error
 from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.bundle import Bundle
 from twofour.runtime.calls import advance_array
-from twofour.runtime.device import Device
-from twofour.runtime.device_stepping import linear_stepper
+from twofour.runtime.devices.device import Device
+from twofour.runtime.devices.stepping import linear_stepper
 from twofour.runtime.dtypes import field_element_type, from_storage, to_storage
 from twofour.tune.plan import TuningPlan
 

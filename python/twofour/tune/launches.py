@@ -12,8 +12,8 @@ import numpy as np
 
 from twofour.runtime.box import Box
 from twofour.runtime.bundle import Bundle
-from twofour.runtime.device import BoundLaunch, Device
-from twofour.runtime.device_stepping import SECTOR, aligned_rows
+from twofour.runtime.devices.device import BoundLaunch, Device
+from twofour.runtime.devices.stepping import SECTOR, aligned_rows
 from twofour.runtime.dtypes import field_element_type, from_storage, to_storage
 from twofour.runtime.sweeps import halo_reach
 

@@ -24,9 +24,10 @@ import numpy as np
 from twofour.cost import find, predict
 from twofour.errors import SourceLocation, TwofourError
 from twofour.runtime.bundle import Bundle
-from twofour.runtime.device import Device, open_device
+from twofour.runtime.devices.device import Device
+from twofour.runtime.devices.opening import open_device
+from twofour.runtime.devices.simulated import SimulatedDevice
 from twofour.runtime.dtypes import ELEMENT_TYPES
-from twofour.runtime.simulated import SimulatedDevice
 from twofour.tune.checks import difference, magnitude, tolerance, wrong_result
 from twofour.tune.launches import InputSets, main_kernel
 from twofour.tune.plan import Planned, TuningPlan, read_bundles, read_plan

@@ -15,7 +15,7 @@ import pytest
 
 from twofour.errors import TwofourError
 from twofour.runtime import load
-from twofour.runtime.cuda import CudaDevice
+from twofour.runtime.devices.cuda import CudaDevice
 
 FOLDER = "TWOFOUR_CUDA_BUNDLES"
 

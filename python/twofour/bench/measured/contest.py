@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from twofour.bench.turns import in_turn
-from twofour.runtime.device import Device
+from twofour.runtime.devices.device import Device
 
 ROUNDS = 11
 WARM_UP = 3  # sweeps of every set of inputs

@@ -8,8 +8,8 @@ import numpy as np
 
 from twofour.accuracy import error_bound
 from twofour.bench.measured.plan import Group
-from twofour.runtime.device import Device
-from twofour.runtime.device_stepping import aligned_rows
+from twofour.runtime.devices.device import Device
+from twofour.runtime.devices.stepping import aligned_rows
 from twofour.runtime.dtypes import ELEMENT_TYPES
 
 # Sets together are larger than any cache of the second level, so that none flatters.

@@ -26,8 +26,8 @@ from twofour.bench.measured.plan import Entry, Group, load_plan
 from twofour.bench.report import versions
 from twofour.errors import SourceLocation, TwofourError
 from twofour.runtime import Bundle
-from twofour.runtime.cuda import CudaDevice
-from twofour.runtime.device import Device
+from twofour.runtime.devices.cuda import CudaDevice
+from twofour.runtime.devices.device import Device
 from twofour.runtime.progress import Progress
 
 FILE = "measurements.jsonl"

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Kernels that refresh the halo of an array in one launch; see twofour.runtime.halo_kernels.
+"""Kernels that refresh the halo of an array in one launch.
+
+The runtime binds them (twofour.runtime.devices.halo_kernels).
 
 A thread writes one cell. The cells outside the interior are cut into one slab an axis: slab k holds
 what is outside on axis k, inside on the axes before, and anywhere on the axes behind. The number of
@@ -15,7 +17,7 @@ import re
 from dataclasses import dataclass
 
 from twofour.mlir import arith, gpu, ir, memref, scf
-from twofour.runtime.halo_kernels import Mode
+from twofour.runtime.devices.halo_kernels import Mode
 from twofour.runtime.manifest import axis_numbers
 from twofour.targets.cpu.kernel_abi import view_type
 from twofour.targets.gpu.code import IndexCode

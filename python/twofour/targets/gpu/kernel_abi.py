@@ -15,7 +15,7 @@ import numpy as np
 
 from twofour.dialects.stencil.box import Box
 from twofour.mlir import arith, gpu, ir, llvm, memref
-from twofour.runtime.launching import block_count
+from twofour.runtime.devices.launching import block_count
 from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
 
 LAUNCH_ATTRIBUTE = "stencil.launch"

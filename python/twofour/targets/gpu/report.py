@@ -11,12 +11,12 @@ from twofour.dialects.stencil.transforms.copy_to_gpu import is_copy_kernel
 from twofour.options import CompileOptions
 from twofour.runtime import AxisBoundary, Bundle, field_element_type
 from twofour.runtime.calls import advance_fields
-from twofour.runtime.device_stepping import linear_stepper
+from twofour.runtime.devices.simulated import SimulatedDevice
+from twofour.runtime.devices.stepping import linear_stepper
 from twofour.runtime.dtypes import ElementType, to_storage
 from twofour.runtime.loops import Loop, Step, nested_launches
 from twofour.runtime.manifest import KernelSpec, LinearProgram
 from twofour.runtime.programs import field_stepper
-from twofour.runtime.simulated import SimulatedDevice
 from twofour.sim import chips
 from twofour.targets.gpu.ptx import Resources, assemble
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from twofour.runtime.boundary import AxisBoundary
-from twofour.runtime.device import Device, DeviceKernel
+from twofour.runtime.devices.device import Device, DeviceKernel
+from twofour.runtime.devices.halo_kernels import halo_kernels
 from twofour.runtime.dtypes import ElementType, storage_view
-from twofour.runtime.halo_kernels import halo_kernels
 from twofour.runtime.halos import SLICES, Halos
 from twofour.runtime.manifest import LinearProgram
 from twofour.runtime.memory import Memory

@@ -23,7 +23,7 @@ import numpy as np
 
 from twofour.runtime.boundary import AxisBoundary, HaloRefresh, storage_constant
 from twofour.runtime.box import Box
-from twofour.runtime.device import DeviceKernel
+from twofour.runtime.devices.device import DeviceKernel
 from twofour.runtime.dtypes import ElementType
 from twofour.runtime.halos import SLICES, HaloCopy, Halos, Interior, Refresh
 from twofour.runtime.manifest import FieldsProgram, LinearProgram, axis_numbers

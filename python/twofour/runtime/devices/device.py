@@ -6,7 +6,7 @@ from typing import Protocol
 
 from twofour.errors import TwofourError
 from twofour.runtime.bundle import Bundle
-from twofour.runtime.launching import LaunchShape, launch_shape, pack_arguments, tensor_maps
+from twofour.runtime.devices.launching import LaunchShape, launch_shape, pack_arguments, tensor_maps
 from twofour.runtime.manifest import KernelSpec
 from twofour.runtime.memory import Memory
 from twofour.tensor_map import TensorMap
@@ -54,7 +54,7 @@ class DeviceKernel:
         """Return the kernel with its parameters packed for these views, which it keeps alive.
 
         Blocks cover the output views, or a box of extents `covered`. Raises ValueError where the
-        views do not fit the kernel; see twofour.runtime.launching.
+        views do not fit the kernel; see twofour.runtime.devices.launching.
         """
         address = self.device.address
         addresses = [address(view) for view in (*views_in, *views_out)]
@@ -94,28 +94,6 @@ class BoundLaunch:
         """Launch the kernel; a device divides the rows by itself, so they must be all of them."""
         if self._shape is not None:
             self._kernel.device.launch(self._kernel.code, self._shape, self._parameters)
-
-
-def open_device(device: "Device | str | None", target: str) -> Device:
-    """The device of a name: cuda, cuda:N, sim or sim:CHIP; None is the first CUDA device.
-
-    `target` is the chip that a simulator without one stands for. Raises TwofourError where there
-    is no such device.
-    """
-    name = "cuda" if device is None else device
-    if hasattr(name, "load") and hasattr(name, "launch"):
-        return name
-    kind, _, which = name.partition(":") if isinstance(name, str) else ("", "", "")
-    if kind == "sim":
-        # Neither kind of device needs what the other is made of.
-        from twofour.runtime.simulated import SimulatedDevice
-
-        return SimulatedDevice(which or target)
-    if kind == "cuda" and (not which or which.isdecimal()):
-        from twofour.runtime.cuda import CudaDevice
-
-        return CudaDevice(int(which or 0))
-    raise TwofourError(f"expected a device cuda, cuda:N, sim or sim:sm_XX, got {name!r}")
 
 
 def check_chip(target: str, capability: int, device: str) -> None:

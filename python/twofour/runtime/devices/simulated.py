@@ -10,8 +10,8 @@ import numpy as np
 from twofour import sim
 from twofour.errors import TwofourError
 from twofour.runtime.bundle import Bundle
-from twofour.runtime.device import DeviceKernel, check_chip
-from twofour.runtime.launching import LaunchShape
+from twofour.runtime.devices.device import DeviceKernel, check_chip
+from twofour.runtime.devices.launching import LaunchShape
 from twofour.sim.tensor_map import encode
 from twofour.tensor_map import TensorMap
 

@@ -10,10 +10,10 @@ from types import ModuleType
 import numpy as np
 
 from twofour.errors import TwofourError
-from twofour.runtime import cuda_tensor_map
 from twofour.runtime.bundle import Bundle
-from twofour.runtime.device import DeviceKernel, check_chip
-from twofour.runtime.launching import LaunchShape
+from twofour.runtime.devices import cuda_tensor_map
+from twofour.runtime.devices.device import DeviceKernel, check_chip
+from twofour.runtime.devices.launching import LaunchShape
 from twofour.runtime.manifest import KernelSpec
 from twofour.tensor_map import TensorMap
 
