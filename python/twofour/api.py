@@ -26,7 +26,7 @@ from twofour.runtime import (
     parse_boundary,
     resolve_threads,
 )
-from twofour.runtime.fields import read_scalars
+from twofour.runtime.fields.scalars import read_scalars
 from twofour.runtime.manifest import FieldsProgram
 from twofour.suggestions import suggest
 from twofour.targets.cpu.executable import CpuExecutable

@@ -18,7 +18,7 @@ from native_cases import (
 )
 from test_file_programs import COUPLED
 from twofour.runtime import NativeFieldStepper, parse_boundary, slices
-from twofour.runtime.host_fields import COPYING_STEPS
+from twofour.runtime.fields.host import COPYING_STEPS
 from twofour.runtime.page_offset import PAGE
 from twofour.runtime.step_tables import StepTables
 

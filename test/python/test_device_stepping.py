@@ -16,7 +16,8 @@ from runtime_reference import LinearKernel, NumpyKernel, convolved, reach, refer
 from twofour.errors import TwofourError
 from twofour.runtime import DeviceLinearStepper, element_type, parse_boundary
 from twofour.runtime.devices.stepping import RECORDED_SWEEPS, aligned_rows
-from twofour.runtime.fields import RECORDED_CALLS, FieldSpec, FieldStepper
+from twofour.runtime.fields.spec import FieldSpec
+from twofour.runtime.fields.stepping import RECORDED_CALLS, FieldStepper
 
 F64 = element_type("f64")
 BOUNDARIES = ("fixed", "zero", "constant(2.5)", "periodic", "reflect", "nearest")

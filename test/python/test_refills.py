@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from twofour.runtime import FieldSpec, FieldStepper, Launch, Loop, View, element_type
 from twofour.runtime.boundary import MODES, AxisBoundary, parse_boundary
-from twofour.runtime.field_writes import written_interiors
+from twofour.runtime.fields.refills import Refill, refills_of_calls
+from twofour.runtime.fields.writes import written_interiors
 from twofour.runtime.loops import Recurring
-from twofour.runtime.refills import Refill, refills_of_calls
 
 F64 = element_type("f64")
 # Three time levels: the newest one is made from the two before it.

@@ -32,8 +32,9 @@ from twofour.runtime.dtypes import (
     storage_view,
     to_storage,
 )
-from twofour.runtime.fields import FieldSpec, FieldStepper
-from twofour.runtime.host_fields import HostFieldStepper, NativeFieldStepper
+from twofour.runtime.fields.host import HostFieldStepper, NativeFieldStepper
+from twofour.runtime.fields.spec import FieldSpec
+from twofour.runtime.fields.stepping import FieldStepper
 from twofour.runtime.loops import Bound, Carried, Launch, Loop, Step, View
 from twofour.runtime.manifest import KernelSpec, field_entry, step_entry
 from twofour.runtime.native import BoundKernel, NativeFunction, NativeKernel

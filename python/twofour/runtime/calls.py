@@ -4,7 +4,7 @@
 from collections.abc import Callable, Sequence
 
 from twofour.runtime.arrays import give, take
-from twofour.runtime.fields import FieldStepper
+from twofour.runtime.fields.stepping import FieldStepper
 from twofour.runtime.stepping import LinearStepper
 
 Report = Callable[[int, int], None]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from twofour.runtime.dtypes import field_element_type
-from twofour.runtime.fields import FieldSpec
+from twofour.runtime.fields.spec import FieldSpec
 from twofour.runtime.loops import Bound, Carried, Launch, Loop, Step, View
 
 FORMAT = 4

@@ -14,8 +14,10 @@ from twofour.runtime.devices.halo_kernels import halo_kernels
 from twofour.runtime.devices.opening import open_device
 from twofour.runtime.devices.stepping import DeviceLinearStepper, linear_stepper
 from twofour.runtime.dtypes import ElementType, field_element_type
-from twofour.runtime.field_writes import written_interiors
-from twofour.runtime.fields import FieldSpec, FieldStepper, read_scalars
+from twofour.runtime.fields.scalars import read_scalars
+from twofour.runtime.fields.spec import FieldSpec
+from twofour.runtime.fields.stepping import FieldStepper
+from twofour.runtime.fields.writes import written_interiors
 from twofour.runtime.loops import Loop, Step
 from twofour.runtime.manifest import FieldsProgram, LinearProgram
 from twofour.runtime.plan import Plan

@@ -12,12 +12,14 @@ from twofour.runtime.actions import Buffer, Copy
 from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.box import Box
 from twofour.runtime.buffer_pool import BufferPool
-from twofour.runtime.field_writes import (
+from twofour.runtime.fields.refills import Refill
+from twofour.runtime.fields.spec import FieldSpec
+from twofour.runtime.fields.stepping import FieldStepper
+from twofour.runtime.fields.writes import (
     overwritten_fields,
     unwritten_calls,
     written_interiors,
 )
-from twofour.runtime.fields import FieldSpec, FieldStepper
 from twofour.runtime.halos import SLICES
 from twofour.runtime.loops import (
     Carried,
@@ -30,7 +32,6 @@ from twofour.runtime.loops import (
     used_indices,
 )
 from twofour.runtime.page_offset import empty_at, offset_to_line, page_offsets
-from twofour.runtime.refills import Refill
 from twofour.runtime.rounds import Copies, Program
 from twofour.runtime.slices import run_in_slices, waking_threads
 from twofour.runtime.step_tables import StepCode

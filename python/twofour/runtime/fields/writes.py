@@ -4,7 +4,7 @@
 from collections.abc import Collection, Sequence
 
 from twofour.runtime.box import Box, around
-from twofour.runtime.fields import FieldSpec
+from twofour.runtime.fields.spec import FieldSpec
 from twofour.runtime.loops import Loop, Step, View
 
 

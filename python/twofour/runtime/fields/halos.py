@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The halos of a program's fields: what is copied to them before calls, and after the last one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.box import Box
+from twofour.runtime.fields.refills import Refill, refills_of_calls
+from twofour.runtime.fields.spec import FieldSpec
 from twofour.runtime.halos import Halos
 from twofour.runtime.loops import Recurring
-from twofour.runtime.refills import Refill, refills_of_calls
-
-if TYPE_CHECKING:
-    from twofour.runtime.fields import FieldSpec
 
 
 class FieldHalos:

@@ -2,95 +2,19 @@
 """Time stepping of programs over several fields, each with its halo in its own array."""
 
 import math
-import operator
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from twofour.errors import TwofourError
 from twofour.runtime.boundary import AxisBoundary
-from twofour.runtime.dtypes import ElementType, check_array, storage_view
-from twofour.runtime.field_halos import FieldHalos
+from twofour.runtime.dtypes import check_array, storage_view
+from twofour.runtime.fields.halos import FieldHalos
+from twofour.runtime.fields.spec import FieldSpec
 from twofour.runtime.halos import SLICES, Halos
 from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.stepping import PROGRESS_INTERVAL, check_steps
-
-
-@dataclass(frozen=True)
-class FieldSpec:
-    """A field argument of a program: an array of `shape`, halo included.
-
-    `position` is its place among all arguments. `loaded` fields need values, `stored` ones are
-    results. `interior` (lower and upper index tuples) is the box that the program updates in it
-    sooner or later, None where it stays as it is.
-    """
-
-    position: int
-    element: ElementType
-    shape: tuple[int, ...]
-    loaded: bool
-    stored: bool
-    interior: tuple[tuple[int, ...], tuple[int, ...]] | None
-
-
-_INTEGER_BITS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64, "index": 64}
-
-
-def read_scalars(scalars: Sequence[float | int | str], elements: Sequence[str]) -> list:
-    """The arguments of a program that are numbers, one for each element type in `elements`.
-
-    Texts are read as numbers. Integer types take integers in their range (i1: 0 and 1), f32 takes
-    numbers in its range. Raises TwofourError for all others.
-    """
-    if isinstance(scalars, str | bytes) or not np.iterable(scalars):
-        raise TwofourError(f"expected a sequence of scalar arguments, got {scalars!r}")
-    scalars = list(scalars)
-    if len(scalars) != len(elements):
-        raise TwofourError(f"expected {len(elements)} scalar arguments, got {len(scalars)}")
-    numbers = []
-    for position, (value, element) in enumerate(zip(scalars, elements, strict=True)):
-        if element == "i1" or element in _INTEGER_BITS:
-            low, high = 0, 1
-            if element != "i1":
-                high = 2 ** (_INTEGER_BITS[element] - 1) - 1
-                low = -high - 1
-            number = _integer(value)
-            fits = number is not None and low <= number <= high
-            expected = f"an integer from {low} to {high} ({element})"
-        else:
-            number = _real(value)
-            fits = number is not None and not (element == "f32" and _overflows(number))
-            expected = f"a number in the range of {element}"
-        if not fits:
-            raise TwofourError(f"scalar {position}: expected {expected}, got {value!r}")
-        numbers.append(number)
-    return numbers
-
-
-def _integer(value: object) -> int | None:
-    """An integer, or a text of one; None for anything else, numbers like 3.0 among them."""
-    try:
-        if isinstance(value, str):
-            return int(value)
-        return int(value) if isinstance(value, np.bool_) else operator.index(value)
-    except (TypeError, ValueError):
-        return None
-
-
-def _real(value: object) -> float | None:
-    """A number, or a text of one; None for anything else, and for integers beyond f64."""
-    try:
-        return None if isinstance(value, bytes) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-
-
-def _overflows(number: float) -> bool:
-    """Whether a finite number becomes infinite in f32."""
-    with np.errstate(over="ignore"):
-        return math.isfinite(number) and bool(np.isinf(np.float32(number)))
 
 
 class FieldStepper:
