@@ -7,7 +7,7 @@ from twofour.dialects.stencil.aliases import root
 from twofour.dialects.stencil.sweep import SweepInput
 from twofour.mlir_support import defining_op
 from twofour.runtime.processor import USUAL_CACHES, caches
-from twofour.runtime.tile_choice import past_caches
+from twofour.runtime.tiles.choice import past_caches
 from twofour.targets.cpu.vector_unit import Machine, vector_unit
 
 

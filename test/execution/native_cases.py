@@ -15,8 +15,8 @@ from twofour.runtime import (
     skew_choice,
     skewed_rounds,
     slices,
-    tile_choice,
 )
+from twofour.runtime.tiles import choice as tile_choice
 from twofour.targets.cpu.executable import CpuExecutable
 
 

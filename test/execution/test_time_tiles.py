@@ -12,8 +12,10 @@ import pytest
 import kernel_cases as cases
 import twofour
 from twofour.errors import TwofourError
-from twofour.runtime import parse_boundary, slices, tile_runs, tiled_stepping
-from twofour.runtime.tiles import SOURCE, TARGET
+from twofour.runtime import parse_boundary, slices
+from twofour.runtime.tiles import runs as tile_runs
+from twofour.runtime.tiles import stepping as tiled_stepping
+from twofour.runtime.tiles.steps import SOURCE, TARGET
 from twofour.targets.cpu import vector_unit
 
 MODES = ("fixed", "zero", "constant(0.5)", "periodic", "reflect", "nearest")

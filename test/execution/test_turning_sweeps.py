@@ -21,9 +21,9 @@ from twofour.runtime.loops import View
 from twofour.runtime.processor import Caches
 from twofour.runtime.skewed_rounds import SkewedRounds
 from twofour.runtime.step_tables import StepTables
-from twofour.runtime.tile_program import TileProgram
-from twofour.runtime.tile_runs import Leg, run_legs
-from twofour.runtime.tiles import Geometry, Layout
+from twofour.runtime.tiles.program import TileProgram
+from twofour.runtime.tiles.runs import Leg, run_legs
+from twofour.runtime.tiles.steps import Geometry, Layout
 from twofour.runtime.time_skewing import chain_of
 from twofour.targets.cpu.step_driver import step_driver
 from twofour.targets.cpu.tile_driver import tile_driver

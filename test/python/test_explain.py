@@ -11,10 +11,11 @@ from twofour.kernels import built_in_kernels
 from twofour.layout.crush import crush
 from twofour.layout.matching import lower_bound
 from twofour.options import CompileOptions
-from twofour.runtime import parse_boundary, tiled_stepping
+from twofour.runtime import parse_boundary
 from twofour.runtime.box import Box
-from twofour.runtime.streamed_tiles import is_streamed
-from twofour.runtime.tiled_stepping import TilePrograms
+from twofour.runtime.tiles import stepping as tiled_stepping
+from twofour.runtime.tiles.stepping import TilePrograms
+from twofour.runtime.tiles.streamed import is_streamed
 from twofour.targets.cpu import report as cpu_report
 from twofour.targets.cpu import vector_unit as vector_units
 from twofour.targets.cpu.executable import CpuExecutable

@@ -20,10 +20,10 @@ from tile_cases import (
 )
 from twofour.runtime import element_type, parse_boundary
 from twofour.runtime.box import Box
-from twofour.runtime.haloed_tiles import HaloedSteps
 from twofour.runtime.page_offset import CACHE_LINE
-from twofour.runtime.resident import Residence, resident_layout
-from twofour.runtime.tiles import TARGET, Layout, cut
+from twofour.runtime.tiles.haloed import HaloedSteps
+from twofour.runtime.tiles.resident import Residence, resident_layout
+from twofour.runtime.tiles.steps import TARGET, Layout, cut
 
 
 def residence_of(geometry, shape):

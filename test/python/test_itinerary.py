@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twofour.runtime.itinerary import Itinerary, Pair, Stage
+from twofour.runtime.tiles.itinerary import Itinerary, Pair, Stage
 
 
 def array(value=0):

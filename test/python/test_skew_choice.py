@@ -18,8 +18,8 @@ from twofour.runtime.skew_choice import (
     WORTHWHILE,
     skew_rounds,
 )
-from twofour.runtime.tile_choice import MEMORY, WINDOW_SHARE
-from twofour.runtime.tile_choice import NEAR as L2_RATE
+from twofour.runtime.tiles.choice import MEMORY, WINDOW_SHARE
+from twofour.runtime.tiles.choice import NEAR as L2_RATE
 from twofour.runtime.time_skewing import Touch
 
 # A last-level cache far away, and one that is near.

@@ -9,8 +9,7 @@ import pytest
 from twofour.runtime import parse_boundary
 from twofour.runtime.box import Box
 from twofour.runtime.processor import OVER_MESH, Caches
-from twofour.runtime.streamed_tiles import is_streamed
-from twofour.runtime.tile_choice import (
+from twofour.runtime.tiles.choice import (
     BARRIER,
     MULTIPLY_ADDS,
     SHORTEST_TURN,
@@ -24,7 +23,8 @@ from twofour.runtime.tile_choice import (
     past_caches,
     worth_threads,
 )
-from twofour.runtime.tiles import Geometry
+from twofour.runtime.tiles.steps import Geometry
+from twofour.runtime.tiles.streamed import is_streamed
 
 MACHINE = Caches(second=1 << 19, last=1 << 25)
 # One whose last-level cache is far from its cores.

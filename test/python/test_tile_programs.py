@@ -27,11 +27,10 @@ from tile_cases import (
 from twofour.runtime import element_type, parse_boundary
 from twofour.runtime.box import Box
 from twofour.runtime.copies import row_axes
-from twofour.runtime.resident import resident_layout
-from twofour.runtime.streamed_tiles import StreamedSteps, is_streamed, tile_steps, window
 from twofour.runtime.sweeps import LinearKernel
-from twofour.runtime.tile_program import TileCode, TileProgram
-from twofour.runtime.tiles import (
+from twofour.runtime.tiles.program import TileCode, TileProgram
+from twofour.runtime.tiles.resident import resident_layout
+from twofour.runtime.tiles.steps import (
     EVEN,
     POINTS,
     SCRATCH,
@@ -44,6 +43,7 @@ from twofour.runtime.tiles import (
     TileSteps,
     cut,
 )
+from twofour.runtime.tiles.streamed import StreamedSteps, is_streamed, tile_steps, window
 
 
 def advance(u, weights, boundary, steps, extents, interior=None, blocks=POINTS, planes=1):

@@ -11,9 +11,9 @@ from tile_cases import STAR_2D, geometry_of
 from twofour.runtime import element_type, parse_boundary
 from twofour.runtime.page_offset import CACHE_LINE
 from twofour.runtime.sweeps import LinearKernel
-from twofour.runtime.tile_program import MOST_IDLE, TileCode, TileProgram
-from twofour.runtime.tiles import Layout
-from twofour.runtime.workspace import ARRAY_WORDS, Workspace
+from twofour.runtime.tiles.program import MOST_IDLE, TileCode, TileProgram
+from twofour.runtime.tiles.steps import Layout
+from twofour.runtime.tiles.workspace import ARRAY_WORDS, Workspace
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from twofour.runtime.box import Box
-from twofour.runtime.tiles import SOURCE, TARGET, Geometry, Repeat, Sweep
+from twofour.runtime.tiles.steps import SOURCE, TARGET, Geometry, Repeat, Sweep
 
 BOUNDARIES = ("fixed", "zero", "constant(2.5)", "periodic", "reflect", "nearest")
 STAR_2D = {(0, 0): 0.5, (0, 1): 0.25, (0, -1): 0.125, (1, 0): -0.5, (-1, 0): 0.75}

@@ -12,7 +12,7 @@ becomes
 
 The function stays one step. Whoever runs it for several takes 8 of them in tiles of 48 x 512 points
 (twofour.runtime.tiles): the kernel is the same, so are the results, to the bit. Tiles of three axes
-that are long along the slowest one are streamed along it (twofour.runtime.streamed_tiles).
+that are long along the slowest one are streamed along it (twofour.runtime.tiles.streamed).
 """
 
 from dataclasses import dataclass

@@ -51,8 +51,8 @@ from twofour.runtime.step_tables import (
 from twofour.runtime.stepping import LinearStepper, check_steps
 from twofour.runtime.sweeps import LinearKernel
 from twofour.runtime.threads import parallel_run, resolve_threads
-from twofour.runtime.tile_program import TileCode, tile_code
-from twofour.runtime.tiled_stepping import TiledStepper
+from twofour.runtime.tiles.program import TileCode, tile_code
+from twofour.runtime.tiles.stepping import TiledStepper
 
 __all__ = [
     "ELEMENT_TYPES",

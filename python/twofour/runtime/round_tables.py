@@ -11,7 +11,7 @@ from twofour.runtime.processor import caches
 from twofour.runtime.skew_choice import skew_rounds
 from twofour.runtime.skewed_rounds import SkewedRounds
 from twofour.runtime.step_tables import BoundTables, Index, StepCode, StepTables
-from twofour.runtime.tile_choice import worth_threads
+from twofour.runtime.tiles.choice import worth_threads
 
 
 class RoundTables:

@@ -15,7 +15,7 @@ from twofour.runtime.loops import Launch
 from twofour.runtime.processor import Caches
 from twofour.runtime.skewed_rounds import SkewedRounds, actions_of
 from twofour.runtime.strips import AXIS, Cutting, can_be_cut
-from twofour.runtime.tile_choice import MEMORY, NEAR, WINDOW_SHARE, worth_threads
+from twofour.runtime.tiles.choice import MEMORY, NEAR, WINDOW_SHARE, worth_threads
 from twofour.runtime.time_skewing import Chain, Footprint, chain_of
 
 # Arrays of up to this part of the second-level caches of all threads stay there.

@@ -31,7 +31,7 @@ from twofour.runtime.slices import run_in_slices, waking_threads
 from twofour.runtime.step_tables import StepCode
 from twofour.runtime.sweeps import LinearKernel
 from twofour.runtime.threads import run_together
-from twofour.runtime.tiles import Geometry
+from twofour.runtime.tiles.steps import Geometry
 
 # Buffers of a run: the caller's array, two that steps go between, and a result without a halo.
 GIVEN, ONE, OTHER, RESULT = range(4)

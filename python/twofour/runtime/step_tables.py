@@ -21,7 +21,7 @@ from twofour.runtime.native import descriptor
 from twofour.runtime.processor import caches
 from twofour.runtime.skewed_rounds import SkewedRounds
 from twofour.runtime.strips import Strip
-from twofour.runtime.tiles import ROWS
+from twofour.runtime.tiles.steps import ROWS
 
 # Part of a core's second cache for the rows of a block, which are a multiple of those that kernels
 # sum up at once.

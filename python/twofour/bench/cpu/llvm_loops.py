@@ -27,9 +27,9 @@ from twofour.bench.cpu.pinning import pin_pool
 from twofour.bench.cpu.workload import Workload
 from twofour.mlir import ir
 from twofour.runtime import LinearKernel, NativeKernel, element_type, parse_boundary
-from twofour.runtime.tile_program import TileProgram
-from twofour.runtime.tile_runs import Leg, run_legs
-from twofour.runtime.tiles import Geometry, Layout
+from twofour.runtime.tiles.program import TileProgram
+from twofour.runtime.tiles.runs import Leg, run_legs
+from twofour.runtime.tiles.steps import Geometry, Layout
 from twofour.targets.cpu.jit import CompiledModule
 from twofour.targets.cpu.tile_driver import tile_driver
 

@@ -9,12 +9,12 @@ from twofour.runtime.processor import caches
 from twofour.runtime.skewed_stepping import SkewedSteps
 from twofour.runtime.step_tables import StepCode
 from twofour.runtime.stepping import updated_box
-from twofour.runtime.streamed_tiles import is_streamed
 from twofour.runtime.strips import LEAST_RANK
 from twofour.runtime.sweeps import LinearKernel
 from twofour.runtime.threads import resolve_threads
-from twofour.runtime.tile_choice import MANY_STEPS, choose_tiles, is_skewing_faster
-from twofour.runtime.tiles import Geometry
+from twofour.runtime.tiles.choice import MANY_STEPS, choose_tiles, is_skewing_faster
+from twofour.runtime.tiles.steps import Geometry
+from twofour.runtime.tiles.streamed import is_streamed
 from twofour.targets.cpu.direct_kernel import DirectKernel
 from twofour.targets.cpu.vector_unit import vector_unit
 

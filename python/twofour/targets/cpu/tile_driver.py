@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Native code that runs time tiles: all steps of a call, on all threads, without Python between.
 
-`drive` takes what twofour.runtime.tile_program encodes. Each thread calls it once. In every sweep
+`drive` takes what twofour.runtime.tiles.program encodes. Each thread calls it once. In every sweep
 a thread takes the tiles of its own part one after the other, the same ones each time, since they
 are in its caches, up and down alternately: what a sweep wrote last is still in the nearer ones when
 the next begins there. Then it helps the others, until no tile is left. They meet at a barrier, and

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from twofour.runtime.threads import run_together
-from twofour.runtime.tile_program import TileProgram
+from twofour.runtime.tiles.program import TileProgram
 
 
 @dataclass(frozen=True)

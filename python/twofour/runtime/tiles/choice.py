@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from twofour.runtime.processor import LARGE_SHARE, Caches
-from twofour.runtime.streamed_tiles import is_streamed, window
-from twofour.runtime.tiles import Geometry
+from twofour.runtime.tiles.steps import Geometry
+from twofour.runtime.tiles.streamed import is_streamed, window
 
 # Steps of a tile that are considered, beside all of a run that has no more.
 DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16)

@@ -12,11 +12,9 @@ from twofour.runtime.boundary import AxisBoundary, HaloRefresh
 from twofour.runtime.box import Box, around
 from twofour.runtime.buffer_pool import BufferPool
 from twofour.runtime.dtypes import ElementType, check_array, storage_view
-from twofour.runtime.itinerary import Itinerary, Pair, Stage
 from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.page_offset import empty_beside
 from twofour.runtime.processor import caches
-from twofour.runtime.resident import Residence
 from twofour.runtime.skewed_stepping import SkewedSteps
 from twofour.runtime.slices import run_in_slices, waking_threads
 from twofour.runtime.step_tables import StepCode
@@ -24,7 +22,7 @@ from twofour.runtime.stepping import check_steps, updated_box
 from twofour.runtime.strips import LEAST_RANK
 from twofour.runtime.sweeps import LinearKernel
 from twofour.runtime.threads import resolve_threads
-from twofour.runtime.tile_choice import (
+from twofour.runtime.tiles.choice import (
     MANY_STEPS,
     ResidentChoice,
     choose_residence,
@@ -33,9 +31,11 @@ from twofour.runtime.tile_choice import (
     past_caches,
     worth_threads,
 )
-from twofour.runtime.tile_program import TileCode, TileProgram
-from twofour.runtime.tile_runs import Leg, run_legs
-from twofour.runtime.tiles import Geometry, Layout
+from twofour.runtime.tiles.itinerary import Itinerary, Pair, Stage
+from twofour.runtime.tiles.program import TileCode, TileProgram
+from twofour.runtime.tiles.resident import Residence
+from twofour.runtime.tiles.runs import Leg, run_legs
+from twofour.runtime.tiles.steps import Geometry, Layout
 
 # Runs of fewer steps are not skewed, nor arrays before so many points times steps: it takes about
 # as long to plan.

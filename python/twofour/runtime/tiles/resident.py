@@ -11,12 +11,12 @@ from contextlib import contextmanager
 import numpy as np
 
 from twofour.runtime.boundary import AxisBoundary, cells, storage_constant
-from twofour.runtime.cells import Kind, pieces
 from twofour.runtime.dtypes import ElementType
-from twofour.runtime.itinerary import Pair
 from twofour.runtime.page_offset import CACHE_LINE, empty_at, fresh_bytes, page_offset, spread_row
-from twofour.runtime.tile_program import TileProgram
-from twofour.runtime.tiles import Geometry, Layout
+from twofour.runtime.tiles.cells import Kind, pieces
+from twofour.runtime.tiles.itinerary import Pair
+from twofour.runtime.tiles.program import TileProgram
+from twofour.runtime.tiles.steps import Geometry, Layout
 
 
 def resident_layout(geometry: Geometry, itemsize: int) -> Layout:

@@ -13,12 +13,11 @@ from twofour.runtime.boundary import AxisBoundary, storage_constant
 from twofour.runtime.box import Box
 from twofour.runtime.copies import row_axes
 from twofour.runtime.dtypes import ElementType
-from twofour.runtime.haloed_tiles import HaloedSteps
 from twofour.runtime.native import NativeKernel
 from twofour.runtime.page_offset import CACHE_LINE, spread_row
-from twofour.runtime.streamed_tiles import tile_steps
 from twofour.runtime.sweeps import LinearKernel
-from twofour.runtime.tiles import (
+from twofour.runtime.tiles.haloed import HaloedSteps
+from twofour.runtime.tiles.steps import (
     SCRATCH,
     SOURCE,
     TARGET,
@@ -32,7 +31,8 @@ from twofour.runtime.tiles import (
     TileSteps,
     cut,
 )
-from twofour.runtime.workspace import Workspace
+from twofour.runtime.tiles.streamed import tile_steps
+from twofour.runtime.tiles.workspace import Workspace
 
 CONSTANTS = len((SOURCE, TARGET)) + len(SCRATCH)
 ARRAYS = CONSTANTS + 1

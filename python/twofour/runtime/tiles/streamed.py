@@ -11,7 +11,7 @@ is copied to its begin. Away from the ends this repeats itself as soon as all wi
 from collections.abc import Callable, Iterator, Sequence
 
 from twofour.runtime.box import Box
-from twofour.runtime.tiles import (
+from twofour.runtime.tiles.steps import (
     EVEN,
     POINTS,
     Action,

@@ -10,8 +10,8 @@ constants never change, and are there from the begin.
 from collections.abc import Iterator
 
 from twofour.runtime.box import Box
-from twofour.runtime.cells import Kind, Piece, pieces
-from twofour.runtime.tiles import TARGET, Action, Cells, Copy, Geometry, Layout, TileSteps
+from twofour.runtime.tiles.cells import Kind, Piece, pieces
+from twofour.runtime.tiles.steps import TARGET, Action, Cells, Copy, Geometry, Layout, TileSteps
 
 
 class HaloedSteps(TileSteps):

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from twofour.runtime.tile_program import TileProgram
-from twofour.runtime.tile_runs import Leg
+from twofour.runtime.tiles.program import TileProgram
+from twofour.runtime.tiles.runs import Leg
 
 
 class Pair:
