@@ -20,7 +20,7 @@ from test_file_programs import COUPLED
 from twofour.runtime import NativeFieldStepper, parse_boundary, slices
 from twofour.runtime.fields.host import COPYING_STEPS
 from twofour.runtime.page_offset import PAGE
-from twofour.runtime.step_tables import StepTables
+from twofour.runtime.rounds.step_tables import StepTables
 
 MODES = ("fixed", "zero", "constant(0.5)", "periodic", "reflect", "nearest")
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"

@@ -15,8 +15,9 @@ from native_cases import (
     share_small_work,
 )
 from test_file_loops import HEAD, average
-from twofour.runtime import HostFieldStepper, NativeFieldStepper, parse_boundary, rounds, slices
+from twofour.runtime import HostFieldStepper, NativeFieldStepper, parse_boundary, slices
 from twofour.runtime.fields.stepping import host as host_fields
+from twofour.runtime.rounds.program import program as rounds
 from twofour.runtime.threads import run_together
 
 

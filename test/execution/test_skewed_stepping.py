@@ -8,11 +8,12 @@ import pytest
 
 import kernel_cases as cases
 from native_cases import cut_planes, share_small_work, skew_small_arrays
-from twofour.runtime import parse_boundary, round_tables, slices
+from twofour.runtime import parse_boundary, slices
 from twofour.runtime.boundary import MODES
 from twofour.runtime.page_offset import CACHE_LINE
 from twofour.runtime.processor import Caches
-from twofour.runtime.skewed_stepping import SkewedSteps
+from twofour.runtime.rounds import round_tables
+from twofour.runtime.rounds.stepping import SkewedSteps
 from twofour.runtime.tiles import stepping as tiled_stepping
 
 KERNELS = ("heat3d_ftcs", "elastic_staggered_div3d_o4", "laplacian3d_o6")

@@ -16,7 +16,8 @@ from native_cases import (
 )
 from test_native_fields import LEVELS_1D, MODES
 from twofour.bench.cpu.plane_programs import PLANE_EXAMPLES
-from twofour.runtime import parse_boundary, round_tables, slices
+from twofour.runtime import parse_boundary, slices
+from twofour.runtime.rounds import round_tables
 
 # Two fields of three axes that depend on each other, the second updated in place.
 PLANES = """

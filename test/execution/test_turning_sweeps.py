@@ -7,24 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from twofour.runtime import (
-    Launch,
-    LinearKernel,
-    NativeKernel,
-    element_type,
-    parse_boundary,
-    step_tables,
-)
-from twofour.runtime.actions import Buffer, Copy, footprint
+from twofour.runtime import Launch, LinearKernel, NativeKernel, element_type, parse_boundary
 from twofour.runtime.box import Box
 from twofour.runtime.loops import View
 from twofour.runtime.processor import Caches
-from twofour.runtime.skewed_rounds import SkewedRounds
-from twofour.runtime.step_tables import StepTables
+from twofour.runtime.rounds.actions import Buffer, Copy, footprint
+from twofour.runtime.rounds.program import step_tables
+from twofour.runtime.rounds.skewed import SkewedRounds
+from twofour.runtime.rounds.step_tables import StepTables
+from twofour.runtime.rounds.time_skewing import chain_of
 from twofour.runtime.tiles.program import TileProgram
 from twofour.runtime.tiles.runs import Leg, run_legs
 from twofour.runtime.tiles.steps import Geometry, Layout
-from twofour.runtime.time_skewing import chain_of
 from twofour.targets.cpu.step_driver import step_driver
 from twofour.targets.cpu.tile_driver import tile_driver
 

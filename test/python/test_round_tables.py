@@ -5,10 +5,10 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 from test_skew_choice import FAR, MANY, in_place, square
-from twofour.runtime import round_tables
-from twofour.runtime.round_tables import BoundRounds, RoundTables
-from twofour.runtime.step_tables import Index
-from twofour.runtime.strips import Strip
+from twofour.runtime.rounds import round_tables
+from twofour.runtime.rounds.round_tables import BoundRounds, RoundTables
+from twofour.runtime.rounds.step_tables import Index
+from twofour.runtime.rounds.strips import Strip
 
 
 class Stretches:

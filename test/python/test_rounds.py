@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from twofour.runtime import Carried, Loop, View
-from twofour.runtime.actions import Buffer, Copy
 from twofour.runtime.loops import Recurring, round_of
-from twofour.runtime.rounds import Program
+from twofour.runtime.rounds.actions import Buffer, Copy
+from twofour.runtime.rounds.program import Program
 
 ROW = (slice(0, 1),)
 

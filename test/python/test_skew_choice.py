@@ -6,11 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from twofour.runtime import Launch, skew_choice
-from twofour.runtime.actions import Buffer, Copy, footprint, pass_on_whole
+from twofour.runtime import Launch
 from twofour.runtime.loops import View
 from twofour.runtime.processor import Caches
-from twofour.runtime.skew_choice import (
+from twofour.runtime.rounds import choice as skew_choice
+from twofour.runtime.rounds.actions import Buffer, Copy, footprint, pass_on_whole
+from twofour.runtime.rounds.choice import (
     LEAST_PARTS,
     MOST_ROUNDS,
     NEAR_SHARE,
@@ -18,9 +19,9 @@ from twofour.runtime.skew_choice import (
     WORTHWHILE,
     skew_rounds,
 )
+from twofour.runtime.rounds.time_skewing import Touch
 from twofour.runtime.tiles.choice import MEMORY, WINDOW_SHARE
 from twofour.runtime.tiles.choice import NEAR as L2_RATE
-from twofour.runtime.time_skewing import Touch
 
 # A last-level cache far away, and one that is near.
 FAR, NEAR = Caches(1 << 21, 1 << 26, 12), Caches(1 << 20, 1 << 25, 30)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twofour.runtime import Launch, View
-from twofour.runtime.actions import Buffer, Copy
-from twofour.runtime.strips import Cutting, along_strips, can_be_cut, cut
+from twofour.runtime.rounds.actions import Buffer, Copy
+from twofour.runtime.rounds.strips import Cutting, along_strips, can_be_cut, cut
 
 PLANES, ROWS, HALO = 5, 90, 3
 BUFFERS = [Buffer((PLANES + 2 * HALO, ROWS + 2 * HALO, 4), np.dtype(np.float64))] * 3

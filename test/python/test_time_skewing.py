@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twofour.runtime.time_skewing import Footprint, Skew, Touch, chain_of
+from twofour.runtime.rounds.time_skewing import Footprint, Skew, Touch, chain_of
 
 ROWS = 200
 

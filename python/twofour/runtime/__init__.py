@@ -41,13 +41,7 @@ from twofour.runtime.native import BoundKernel, NativeFunction, NativeKernel
 from twofour.runtime.plan import Plan
 from twofour.runtime.programs import LoadedFieldProgram, LoadedStencil, from_bundle, load
 from twofour.runtime.progress import Progress
-from twofour.runtime.step_tables import (
-    STRETCH_WORDS,
-    Command,
-    Phase,
-    StepCode,
-    step_code,
-)
+from twofour.runtime.rounds.step_tables import STRETCH_WORDS, Command, Phase, StepCode, step_code
 from twofour.runtime.stepping import LinearStepper, check_steps
 from twofour.runtime.sweeps import LinearKernel
 from twofour.runtime.threads import parallel_run, resolve_threads

@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 
-from twofour.runtime.actions import Buffer, Copy
 from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.box import Box
 from twofour.runtime.buffer_pool import BufferPool
@@ -32,9 +31,10 @@ from twofour.runtime.loops import (
     used_indices,
 )
 from twofour.runtime.page_offset import empty_at, offset_to_line, page_offsets
-from twofour.runtime.rounds import Copies, Program
+from twofour.runtime.rounds.actions import Buffer, Copy
+from twofour.runtime.rounds.program import Copies, Program
+from twofour.runtime.rounds.step_tables import StepCode
 from twofour.runtime.slices import run_in_slices, waking_threads
-from twofour.runtime.step_tables import StepCode
 from twofour.runtime.threads import run_together
 
 # Arrays of a program that lie apart in a page; others lie like them again.

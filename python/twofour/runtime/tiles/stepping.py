@@ -15,11 +15,11 @@ from twofour.runtime.dtypes import ElementType, check_array, storage_view
 from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.page_offset import empty_beside
 from twofour.runtime.processor import caches
-from twofour.runtime.skewed_stepping import SkewedSteps
+from twofour.runtime.rounds.step_tables import StepCode
+from twofour.runtime.rounds.stepping import SkewedSteps
+from twofour.runtime.rounds.strips import LEAST_RANK
 from twofour.runtime.slices import run_in_slices, waking_threads
-from twofour.runtime.step_tables import StepCode
 from twofour.runtime.stepping import check_steps, updated_box
-from twofour.runtime.strips import LEAST_RANK
 from twofour.runtime.sweeps import LinearKernel
 from twofour.runtime.threads import resolve_threads
 from twofour.runtime.tiles.choice import (

@@ -6,10 +6,10 @@ from twofour.cost.explore import DOMAINS
 from twofour.runtime.boundary import parse_boundary
 from twofour.runtime.dtypes import element_type
 from twofour.runtime.processor import caches
-from twofour.runtime.skewed_stepping import SkewedSteps
-from twofour.runtime.step_tables import StepCode
+from twofour.runtime.rounds.step_tables import StepCode
+from twofour.runtime.rounds.stepping import SkewedSteps
+from twofour.runtime.rounds.strips import LEAST_RANK
 from twofour.runtime.stepping import updated_box
-from twofour.runtime.strips import LEAST_RANK
 from twofour.runtime.sweeps import LinearKernel
 from twofour.runtime.threads import resolve_threads
 from twofour.runtime.tiles.choice import MANY_STEPS, choose_tiles, is_skewing_faster

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Native code that runs rounds of programs over several fields, on all threads.
 
-`drive_stretches` takes a list of what twofour.runtime.step_tables encodes, and runs one after the
-other. Each thread calls it once, so that nothing comes between a thread and the others which wait
-for it. It does its part of the rows of every command: a sweep, or a copy of cells. Commands of a
-phase take turns, some rows each, such that what several of them read is in the caches. Where they
-need each other each stays some rows behind those before it, and the rows at the ends of parts are
-left to seams (see twofour.runtime.time_skewing). Phases of several turns go up and down the rows
-alternately: what one did last is still in the caches when the next one begins there. After each
-phase threads meet. Each of them writes the index of a loop: those that come first have met all
-others after the round before. Like tile_driver it is written in LLVM's dialect, since it works on
-addresses.
+`drive_stretches` takes a list of what twofour.runtime.rounds.step_tables encodes, and runs one
+after the other. Each thread calls it once, so that nothing comes between a thread and the others
+which wait for it. It does its part of the rows of every command: a sweep, or a copy of cells.
+Commands of a phase take turns, some rows each, such that what several of them read is in the
+caches. Where they need each other each stays some rows behind those before it, and the rows at the
+ends of parts are left to seams (see twofour.runtime.rounds.time_skewing). Phases of several turns
+go up and down the rows alternately: what one did last is still in the caches when the next one
+begins there. After each phase threads meet. Each of them writes the index of a loop: those that
+come first have met all others after the round before. Like tile_driver it is written in LLVM's
+dialect, since it works on addresses.
 """
 
 from collections.abc import Sequence

@@ -6,11 +6,11 @@ from functools import cached_property
 
 import numpy as np
 
-from twofour.runtime.actions import Buffer, Round, sweep_points
 from twofour.runtime.processor import caches
-from twofour.runtime.skew_choice import skew_rounds
-from twofour.runtime.skewed_rounds import SkewedRounds
-from twofour.runtime.step_tables import BoundTables, Index, StepCode, StepTables
+from twofour.runtime.rounds.actions import Buffer, Round, sweep_points
+from twofour.runtime.rounds.choice import skew_rounds
+from twofour.runtime.rounds.skewed import SkewedRounds
+from twofour.runtime.rounds.step_tables import BoundTables, Index, StepCode, StepTables
 from twofour.runtime.tiles.choice import worth_threads
 
 

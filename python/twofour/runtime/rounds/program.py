@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from twofour.runtime.actions import Buffer, Copy, Round
 from twofour.runtime.loops import (
     Course,
     Launch,
@@ -25,8 +24,9 @@ from twofour.runtime.loops import (
     range_of,
     round_of,
 )
-from twofour.runtime.round_tables import BoundRounds, RoundTables
-from twofour.runtime.step_tables import STRETCH_WORDS, Index, StepCode
+from twofour.runtime.rounds.actions import Buffer, Copy, Round
+from twofour.runtime.rounds.round_tables import BoundRounds, RoundTables
+from twofour.runtime.rounds.step_tables import STRETCH_WORDS, Index, StepCode
 
 # Copies that need nothing of each other.
 Copies = tuple[Copy, ...]

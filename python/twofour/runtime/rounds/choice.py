@@ -10,13 +10,13 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from twofour.runtime.actions import Buffer, Round, footprint, pass_on_whole, sweep_points
 from twofour.runtime.loops import Launch
 from twofour.runtime.processor import Caches
-from twofour.runtime.skewed_rounds import SkewedRounds, actions_of
-from twofour.runtime.strips import AXIS, Cutting, can_be_cut
+from twofour.runtime.rounds.actions import Buffer, Round, footprint, pass_on_whole, sweep_points
+from twofour.runtime.rounds.skewed import SkewedRounds, actions_of
+from twofour.runtime.rounds.strips import AXIS, Cutting, can_be_cut
+from twofour.runtime.rounds.time_skewing import Chain, Footprint, chain_of
 from twofour.runtime.tiles.choice import MEMORY, NEAR, WINDOW_SHARE, worth_threads
-from twofour.runtime.time_skewing import Chain, Footprint, chain_of
 
 # Arrays of up to this part of the second-level caches of all threads stay there.
 STAYS = 0.75

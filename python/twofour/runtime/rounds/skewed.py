@@ -4,9 +4,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from twofour.runtime.actions import Action, Buffer, Round, footprint, pass_on_whole
-from twofour.runtime.strips import Cutting, Strip, along_strips, can_be_cut, cut
-from twofour.runtime.time_skewing import Chain, chain_of
+from twofour.runtime.rounds.actions import Action, Buffer, Round, footprint, pass_on_whole
+from twofour.runtime.rounds.strips import Cutting, Strip, along_strips, can_be_cut, cut
+from twofour.runtime.rounds.time_skewing import Chain, chain_of
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from twofour.runtime.loops import Launch, View
-from twofour.runtime.time_skewing import Footprint, Touch
+from twofour.runtime.rounds.time_skewing import Footprint, Touch
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from functools import cached_property
 
 import numpy as np
 
-from twofour.runtime.actions import Buffer, Copy, Round
 from twofour.runtime.boundary import HaloRefresh
 from twofour.runtime.box import Box, around
 from twofour.runtime.dtypes import ElementType
@@ -24,11 +23,12 @@ from twofour.runtime.page_offset import (
     offset_to_line,
     page_offsets,
 )
-from twofour.runtime.round_tables import BoundRounds, RoundTables
-from twofour.runtime.rounds import Run, Stretch
-from twofour.runtime.skewed_rounds import SkewedRounds
+from twofour.runtime.rounds.actions import Buffer, Copy, Round
+from twofour.runtime.rounds.program import Run, Stretch
+from twofour.runtime.rounds.round_tables import BoundRounds, RoundTables
+from twofour.runtime.rounds.skewed import SkewedRounds
+from twofour.runtime.rounds.step_tables import StepCode
 from twofour.runtime.slices import run_in_slices, waking_threads
-from twofour.runtime.step_tables import StepCode
 from twofour.runtime.sweeps import LinearKernel
 from twofour.runtime.threads import run_together
 from twofour.runtime.tiles.steps import Geometry

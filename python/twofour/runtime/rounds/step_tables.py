@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from twofour.runtime.actions import Action, Buffer, Copy, Round
 from twofour.runtime.copies import row_axes
 from twofour.runtime.native import descriptor
 from twofour.runtime.processor import caches
-from twofour.runtime.skewed_rounds import SkewedRounds
-from twofour.runtime.strips import Strip
+from twofour.runtime.rounds.actions import Action, Buffer, Copy, Round
+from twofour.runtime.rounds.skewed import SkewedRounds
+from twofour.runtime.rounds.strips import Strip
 from twofour.runtime.tiles.steps import ROWS
 
 # Part of a core's second cache for the rows of a block, which are a multiple of those that kernels

@@ -4,16 +4,16 @@
 Strips of some rows of all planes are done one after the other, each with all rounds skewed along
 the first axis. From action to action a strip lies some rows lower, as far as each depends on those
 before it: time skewing along the second axis, with one part and its ends for last (see
-twofour.runtime.time_skewing).
+twofour.runtime.rounds.time_skewing).
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
-from twofour.runtime.actions import Action, Buffer, Copy, footprint
 from twofour.runtime.loops import Launch, View
-from twofour.runtime.time_skewing import Chain, Footprint, Skew, chain_of
+from twofour.runtime.rounds.actions import Action, Buffer, Copy, footprint
+from twofour.runtime.rounds.time_skewing import Chain, Footprint, Skew, chain_of
 
 # The axis that is cut, and how many there must be.
 AXIS, LEAST_RANK = 1, 3
