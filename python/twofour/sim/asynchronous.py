@@ -5,10 +5,9 @@ The data are copied at once, but their bytes stay marked as in flight, which no 
 until the thread that copies waits for the group; then they count as written by it.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from twofour.sim import bulk, mbarrier
 from twofour.sim.counting import Counting
 from twofour.sim.decode import Binder, Modifiers, Step, decodes, over_lanes
 from twofour.sim.machine import Active
@@ -18,64 +17,9 @@ from twofour.sim.ptx import Immediate, Instruction
 _HINTS = ("L2::64B", "L2::128B", "L2::256B")
 
 
-@dataclass
-class _Copies:
-    """Copies of one instruction: for each the lane, its group, and what it writes ([parts, n])."""
-
-    lanes: np.ndarray
-    groups: np.ndarray
-    granules: np.ndarray
-
-    def part(self, chosen: np.ndarray) -> "_Copies":
-        return _Copies(self.lanes[chosen], self.groups[chosen], self.granules[..., chosen])
-
-
-class Copies:
-    """The asynchronous copies of a batch: committed groups of each lane, and what is in flight."""
-
-    def __init__(self, binder: Binder):
-        self._binder = binder
-        self._committed = np.zeros(binder.machine.lanes, np.int64)
-        self._flying: list[_Copies] = []
-
-    def start(self) -> None:
-        self._committed[:] = 0
-        self._flying.clear()
-
-    def issue(self, lanes: np.ndarray, granules: np.ndarray) -> None:
-        self._flying.append(_Copies(lanes, self._committed[lanes].copy(), granules))
-
-    def commit(self, active: Active) -> None:
-        self._committed[active.here] += 1
-
-    def wait(self, instruction: Instruction, active: Active, allowed: int | None) -> None:
-        """Complete all but the last `allowed` groups of the active lanes; None: every copy."""
-        step = self._binder.machine.next_step(instruction)
-        left = []
-        for copies in self._flying:
-            done = active.here[copies.lanes]
-            if allowed is not None:
-                done &= copies.groups < self._committed[copies.lanes] - allowed
-            if not done.any():
-                left.append(copies)
-                continue
-            chosen = copies
-            if not done.all():
-                left.append(copies.part(~done))
-                chosen = copies.part(done)
-            self.complete(chosen, step)
-        self._flying = left
-
-    def complete(self, copies: _Copies, step: int) -> None:
-        """What was copied is there from a step on."""
-        self._binder.shared.write_step[copies.granules] = step
-
-
 @decodes("asynchronous", "cp")
 def copy(binder: Binder, instruction: Instruction) -> Step:
     """Everything that starts with cp."""
-    from twofour.sim import bulk
-
     modifiers = Modifiers(instruction)
     modifiers.need("async")
     if modifiers.flag("bulk"):
@@ -96,8 +40,6 @@ def copy(binder: Binder, instruction: Instruction) -> Step:
             binder.error(instruction, "expected a constant number of groups")
         return lambda active: binder.asynchronous.wait(instruction, active, count.value)
     if modifiers.flag("mbarrier"):
-        from twofour.sim import mbarrier
-
         return mbarrier.decode_copy_arrival(binder, instruction, modifiers)
     return _copy(binder, instruction, modifiers)
 

@@ -8,48 +8,15 @@ group: nobody may write it, and no thread may end.
 
 import numpy as np
 
-from twofour.sim.asynchronous import Copies
+from twofour.sim import tensor_copy
+from twofour.sim.chunks import CHUNK, lanes_of, read_chunks, shared_offsets, write_chunks
 from twofour.sim.counting import Counting
 from twofour.sim.decode import Binder, Modifiers, Step, over_lanes
-from twofour.sim.machine import SHARED_WINDOW, Active
-from twofour.sim.ptx import Immediate, Instruction, Operand
-
-CHUNK = 16
-
-
-class Reads(Copies):
-    """What bulk copies to global memory read of shared memory, by groups of each lane."""
-
-    _last: Instruction | None = None
-
-    def read(self, instruction: Instruction, lanes: np.ndarray, granules: np.ndarray) -> None:
-        """Begin to read granules ([n] or [parts, n]) for the n lanes."""
-        self._binder.shared.engine_reads[granules] = True
-        self._last = instruction
-        self.issue(lanes, granules)
-
-    def complete(self, copies, step: int) -> None:
-        """The lanes that waited are the ones that have read, as far as others are concerned."""
-        shared = self._binder.shared
-        shared.engine_reads[copies.granules] = False
-        shared.read_step[copies.granules] = step
-        shared.read_thread[copies.granules] = self._binder.machine.thread[copies.lanes]
-
-    def finish(self) -> None:
-        """Fault where a copy was never waited for: shared memory is gone when a block has ended."""
-        if self._flying:
-            self._binder.machine.fault(
-                self._last,
-                "missing bulk wait",
-                "its thread ended before the copy had read its source",
-                int(self._flying[0].lanes[0]),
-            )
+from twofour.sim.ptx import Immediate, Instruction
 
 
 def decode(binder: Binder, instruction: Instruction, modifiers: Modifiers) -> Step:
     """Everything that starts with cp.async.bulk."""
-    from twofour.sim import tensor_copy
-
     if modifiers.flag("commit_group"):
         modifiers.done()
         binder.count_operands(instruction, 0)
@@ -69,45 +36,6 @@ def decode(binder: Binder, instruction: Instruction, modifiers: Modifiers) -> St
     if modifiers.left[:2] in (["shared::cluster", "global"], ["shared::cta", "global"]):
         return _to_shared(binder, instruction, modifiers)
     binder.error(instruction, f"unsupported instruction {instruction.opcode}")
-
-
-def shared_offsets(binder: Binder, instruction: Instruction, operand: Operand):
-    """Offsets in shared memory, from addresses of either kind."""
-    addresses = binder.address(instruction, operand)
-
-    def offsets(active):
-        values = addresses(active)
-        return np.where(values >= SHARED_WINDOW, values - SHARED_WINDOW, values)
-
-    return offsets
-
-
-def lanes_of(binder: Binder, active: Active) -> np.ndarray:
-    """The numbers of the active lanes."""
-    return np.arange(binder.machine.lanes) if active.lanes is None else active.lanes
-
-
-def write_chunks(binder: Binder, instruction: Instruction, offsets, lanes, values) -> np.ndarray:
-    """Write 16 bytes ([n, 2] uint64) at each offset, in flight, for the lane of each.
-
-    Gives the granules, [n] or [parts, n].
-    """
-    shared = binder.shared
-    positions = shared.locate(instruction, offsets, lanes, CHUNK)
-    granules = shared.granules(positions, CHUNK)
-    shared.check_write(instruction, granules, lanes, in_flight=True)
-    shared.rows(8, 2)[positions // CHUNK] = values
-    return granules
-
-
-def read_chunks(binder: Binder, instruction: Instruction, offsets, lanes) -> np.ndarray:
-    """The 16 bytes ([n, 2] uint64) at each offset, which the engine reads from now on."""
-    shared = binder.shared
-    values = shared.load(instruction, offsets, lanes, 8, 2)
-    granules = shared.granules(shared.locate(instruction, offsets, lanes, CHUNK), CHUNK)
-    shared.check_engine(instruction, granules, lanes)
-    binder.bulk_reads.read(instruction, lanes, granules)
-    return values
 
 
 def _chunks(binder, instruction, active, sizes, *starts):

@@ -14,8 +14,8 @@ from twofour.sim import (
     atomics,
     barriers,
     bits,
-    bulk,
     convert,
+    copy_groups,
     floating,
     flow,
     integer,
@@ -38,7 +38,7 @@ from twofour.sim.shared import SharedSpace
 from twofour.tensor_map import ITEMSIZES
 
 # Modules that are needed for the decoders which they register.
-_FAMILIES = (atomics, bits, convert, floating, matrix, moves, warp)
+_FAMILIES = (asynchronous, atomics, bits, convert, floating, matrix, moves, warp)
 _MEMORY_ROOTS = ("ld", "ldu", "st", "atom", "red")
 
 
@@ -128,8 +128,8 @@ class Program:
         binder.local = LocalSpace(self.machine, local.size)
         binder.constants = ConstantSpace(self.machine, variables.constants)
         binder.launch = LaunchState(Counters(), b"")
-        binder.asynchronous = asynchronous.Copies(binder)
-        binder.bulk_reads = bulk.Reads(binder)
+        binder.asynchronous = copy_groups.Copies(binder)
+        binder.bulk_reads = copy_groups.Reads(binder)
         binder.mbarriers = mbarrier.Mbarriers(binder)
         binder.barriers = barriers.Barriers(self.machine)
         self.bound = [self._bind(segment) for segment in self.segments]

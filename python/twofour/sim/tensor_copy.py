@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from twofour.errors import TwofourError
-from twofour.sim.bulk import CHUNK, lanes_of, read_chunks, shared_offsets, write_chunks
+from twofour.sim.chunks import CHUNK, lanes_of, read_chunks, shared_offsets, write_chunks
 from twofour.sim.counting import Counting
 from twofour.sim.decode import Binder, Modifiers, Step, over_lanes
 from twofour.sim.machine import PARAMETER_WINDOW, Active
