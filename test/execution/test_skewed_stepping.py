@@ -8,6 +8,7 @@ import pytest
 
 import kernel_cases as cases
 from native_cases import cut_planes, share_small_work, skew_small_arrays
+from twofour.kernels import Kernel
 from twofour.runtime import parse_boundary, slices
 from twofour.runtime.boundary import MODES
 from twofour.runtime.page_offset import CACHE_LINE
@@ -77,6 +78,20 @@ def test_bits_of_single_steps(name, dtype, has_halo, is_cut, skewed, monkeypatch
         assert skewed == [*STEPS] * 2
         cases.assert_same_bits(u, before, "the caller's array")
     assert bool(strips) == is_cut
+
+
+@pytest.mark.parametrize("axis", range(3))
+def test_points_along_one_axis(axis, skewed):
+    """The other axes have no halo that is refilled."""
+    offsets = tuple(tuple(at * (d == axis) for d in range(3)) for at in (-2, 0, 1))
+    kernel = Kernel("line", offsets, (0.25, 0.5, 0.125))
+    u = cases.random_values(3, SHAPE, "f64")
+    for boundary in ("fixed", "zero", "periodic", "reflect,fixed,nearest"):
+        states = states_of(kernel, "f64", boundary, u)
+        stepper = stepper_of(kernel, "f64", boundary, 2)
+        for steps in STEPS:
+            cases.assert_same_bits(stepper.advance(u, steps), states[steps], boundary)
+    assert skewed == [*STEPS] * 4
 
 
 def test_results_are_not_written_again(skewed):

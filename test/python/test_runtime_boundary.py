@@ -156,6 +156,12 @@ def test_the_rim_of_a_fixed_axis_has_images():
     assert array[0, 0] == rim[3] and array[0, 4] == rim[1]
 
 
+def test_only_axes_with_a_halo_are_refilled():
+    modes = parse_boundary("periodic,fixed,zero,reflect", 4)
+    refresh = HaloRefresh((9,) * 4, ((0, 1, 2, 0), (9, 8, 9, 9)), modes, element_type("f64"))
+    assert [[value for _, _, value in axis] for axis in refresh.by_axis] == [[0.0]]
+
+
 def test_nothing_to_do_is_empty():
     def empty(shape, interior, boundary):
         return HaloRefresh(shape, interior, parse_boundary(boundary, 2), element_type("f64")).empty

@@ -150,7 +150,7 @@ class HaloRefresh:
         element: ElementType,
     ):
         lower, upper = interior
-        # The (target, source, value) of each axis, first to last; those of one in any order.
+        # The (target, source, value) of each axis with a halo, first to last; of one in any order.
         self.by_axis = []
         for axis, (extent, lo, up, entry) in enumerate(
             zip(shape, lower, upper, boundary, strict=True)
@@ -159,7 +159,7 @@ class HaloRefresh:
                 raise TwofourError(
                     f"expected an interior within [0, {extent}) on axis {axis}, got [{lo}, {up})"
                 )
-            if entry.mode != "fixed":
+            if entry.mode != "fixed" and (lo, up) != (0, extent):
                 self.by_axis.append(_axis_operations(axis, extent, lo, up, entry, element))
         self._operations = list(itertools.chain(*self.by_axis))
         # Nothing to refill: calls return at once and callers may skip them.
