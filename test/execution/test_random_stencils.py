@@ -35,17 +35,18 @@ class Example:
 
 
 @st.composite
-def ranges(draw) -> tuple[int, int]:
+def ranges(draw, farthest) -> tuple[int, int]:
     """The range of offsets on one axis, on one side of the point or both."""
-    width = draw(st.sampled_from((16, 8, 5, 3, 2, 1, 0)))
-    low = draw(st.integers(-8, 8 - width))
+    widths = [width for width in (16, 8, 5, 3, 2, 1, 0) if width <= 2 * farthest]
+    width = draw(st.sampled_from(widths))
+    low = draw(st.integers(-farthest, farthest - width))
     return low, low + width
 
 
 @st.composite
-def kernels(draw) -> Kernel:
-    rank = draw(st.sampled_from((1, 2, 3)))
-    limits = [draw(ranges()) for _ in range(rank)]
+def kernels(draw, ranks=(1, 2, 3), farthest=8) -> Kernel:
+    rank = draw(st.sampled_from(ranks))
+    limits = [draw(ranges(farthest)) for _ in range(rank)]
     points = list(itertools.product(*(range(low, high + 1) for low, high in limits)))
     terms = draw(st.sampled_from((24, 16, 12, 9, 7, 5, 4, 3, 2, 1)))
     # Drawn one by one, points would rarely be this many distinct ones.
