@@ -222,11 +222,23 @@ def pair_rows(monkeypatch) -> None:
 
 def sum_by_columns(monkeypatch) -> None:
     """Let schedule direct do what it does on cores of Intel, with any processor's registers."""
-    from twofour.targets.cpu import vector_unit
     from twofour.targets.cpu.core import GOLDEN_COVE
 
+    _take_core(monkeypatch, GOLDEN_COVE)
+
+
+def sum_row_by_row(monkeypatch) -> None:
+    """Let schedule direct do what it does on cores that are not known, as above."""
+    from twofour.targets.cpu.core import Core
+
+    _take_core(monkeypatch, Core())
+
+
+def _take_core(monkeypatch, core) -> None:
+    from twofour.targets.cpu import vector_unit
+
     host = replace(vector_unit.vector_unit("host"), halved=False, adds_beside=False)
-    units = {"host": replace(host, core=GOLDEN_COVE)}
+    units = {"host": replace(host, core=core)}
     monkeypatch.setattr(vector_unit, "_host", lambda: "host")
     monkeypatch.setattr(vector_unit, "_UNITS", vector_unit._UNITS | units)
 

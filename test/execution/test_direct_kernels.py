@@ -128,9 +128,18 @@ def test_every_extent_and_alignment(monkeypatch, name, dtype, tile, pitch):
 
 
 @pytest.mark.parametrize("dtype", ["f64", "f32"])
-@pytest.mark.parametrize("name", ["an5d_box3d2r", "lbm_d3q27_diffusion", "star of four axes"])
-def test_rows_of_several_planes(monkeypatch, name, dtype):
+@pytest.mark.parametrize(
+    ("name", "by_columns"),
+    [
+        ("an5d_box3d2r", False),
+        ("an5d_box3d2r", True),
+        ("lbm_d3q27_diffusion", False),
+        ("star of four axes", False),
+    ],
+)
+def test_rows_of_several_planes(monkeypatch, name, by_columns, dtype):
     """The bits of single rows, for any number of planes and rows and any part of the planes."""
+    (cases.sum_by_columns if by_columns else cases.sum_row_by_row)(monkeypatch)
     kernel = STAR if name == "star of four axes" else cases.KERNELS[name]
     *outer, planes, rows, columns = (2,) * (kernel.rank - 3) + (11, 5, 21)
     shape = (*outer, planes, rows, columns)

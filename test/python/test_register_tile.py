@@ -10,7 +10,12 @@ from twofour.kernels import built_in_kernels
 from twofour.mlir import ir
 from twofour.targets.cpu import register_tile
 from twofour.targets.cpu.direct_kernel import DirectKernel, Terms
-from twofour.targets.cpu.register_tile import MAX_MULTIPLY_ADDS, RegisterTile
+from twofour.targets.cpu.register_tile import (
+    FEW_OUTPUTS,
+    MAX_MULTIPLY_ADDS,
+    MAX_OF_FEW,
+    RegisterTile,
+)
 from twofour.targets.cpu.vector_unit import vector_unit
 
 MACHINES = ("avx512", "znver4", "avx2", "sse", "neon")
@@ -42,7 +47,7 @@ def test_tiles_fit(name, machine):
         assert rows * vectors + vectors < unit.registers
         assert kernel.rank > 1 or rows == 1
         if not reassociate:
-            most = max(MAX_MULTIPLY_ADDS, len(kernel.weights))
+            most = MAX_OF_FEW if rows * vectors <= FEW_OUTPUTS else MAX_MULTIPLY_ADDS
             assert rows * vectors * len(kernel.weights) <= most
 
 
@@ -63,13 +68,14 @@ def test_rows_that_are_stored_past_the_caches_are_summed_up_alone(machine):
         assert tile.rows == 1 < choose_tile([terms], vector_unit(machine)).rows
 
 
-@pytest.mark.parametrize("radius", [2, 3])
-def test_long_sums_have_chains_enough(radius):
+@pytest.mark.parametrize("terms", [box(2), box(3), box(10), box(3, 3), box(60, 1)])
+def test_long_sums_have_chains_enough(terms):
+    rank = len(terms[0][0])
     for machine in MACHINES:
-        tile, unit = choose_tile([box(radius)], vector_unit(machine)), vector_unit(machine)
+        tile, unit = choose_tile([terms], vector_unit(machine)), vector_unit(machine)
         # A register that a core works on by halves is two chains.
         chains = tile.rows * tile.vectors * (2 if unit.halved and not tile.vector_bytes else 1)
-        assert tile.rows > 1 and chains >= 8
+        assert (rank == 1 or tile.rows > 1) and chains >= (4 if rank == 1 else 8)
 
 
 def test_weights_that_stay_leave_room_for_fewer_sums():
@@ -101,8 +107,8 @@ def test_inputs_share_no_rows():
 
 def test_inputs_count_together():
     one = choose_tile([box(1)], vector_unit("avx2"))
-    many = choose_tile([box(1)] * 20, vector_unit("avx2"))
-    assert many.rows * many.vectors * 180 <= MAX_MULTIPLY_ADDS
+    many = choose_tile([box(1)] * 200, vector_unit("avx2"))
+    assert many.rows * many.vectors * 1800 <= MAX_OF_FEW
     assert (one.rows, one.vectors) != (many.rows, many.vectors)
 
 
@@ -177,8 +183,9 @@ def test_rows_of_several_planes_are_summed_up_together():
         assert choose_tile([terms], unit) == RegisterTile(2, 1, planes=4)
         assert choose_tile([terms], unit, past_caches=True) == RegisterTile(1, 1, planes=4)
     # What unrolls to too much is of one plane, or of one row.
-    assert choose_tile([box(2, 3)], unit) == RegisterTile(4, 1)
-    assert choose_tile([box(3, 3)], unit) == RegisterTile(1, 1)
+    assert choose_tile([box(2, 3)], unit) == choose_tile([box(3, 3)], unit) == RegisterTile(8, 1)
+    assert choose_tile([box(5, 3)], unit) == RegisterTile(2, 1)
+    assert choose_tile([box(8, 3)], unit) == RegisterTile(1, 1)
     for machine in MACHINES:
         for past_caches in (False, True):
             assert choose_tile([star(1, 3)], vector_unit(machine), past_caches).planes == 1
@@ -192,7 +199,6 @@ def test_rows_of_several_planes_are_summed_up_together():
         (box(4), True),
         (box(1), False),
         (star(3, 2), False),
-        (box(1, 3), False),
         # All weights alike: sums of points, not points.
         ((box(2)[0], [1.0] * 25), False),
     ],
@@ -202,12 +208,33 @@ def test_boxes_of_weights_that_differ_are_summed_up_by_columns(terms, by_columns
     kernel = DirectKernel("k", [Terms(*terms)], reassociate=True)
     assert kernel.rows_of(unit)(2).by_columns == by_columns
     if by_columns:
-        # Sixteen rows of 81 points would unroll to too much, eight as well.
-        rows = {25: 8, 49: 16, 81: 4}[len(terms[0])]
+        # Sixteen rows of 81 points would unroll to too much.
+        rows = {25: 8, 49: 16, 81: 8}[len(terms[0])]
         assert kernel.tile(unit, 8) == RegisterTile(rows, 1)
         # Term by term, for the bits of GPUs.
         assert not replace(kernel, reassociate=False).rows_of(unit)(2).by_columns
         assert not kernel.rows_of(vector_unit("avx512"))(2).by_columns
+
+
+def test_many_points_of_planes_are_summed_up_by_columns():
+    unit = vector_unit("sapphirerapids")
+
+    def tile(terms):
+        kernel = DirectKernel("k", [Terms(*terms)], reassociate=True)
+        assert kernel.rows_of(unit)(1).by_columns
+        assert not kernel.rows_of(vector_unit("znver4"))(1).by_columns
+        assert not replace(kernel, reassociate=False).rows_of(unit)(1).by_columns
+        return kernel.tile(unit, 8)
+
+    # The weights of a box would not stay in registers: more rows share them, of a star they do.
+    assert tile(box(1, 3)) == RegisterTile(4, 1, planes=4)
+    assert tile(box(2, 3)) == RegisterTile(2, 1, planes=4)
+    assert tile(box(3, 3)) == RegisterTile(8, 1)
+    differs = star(8, 3)[0], [1.0 + n for n in range(49)]
+    assert tile(differs) == RegisterTile(2, 1, planes=4)
+    for few_or_shared in (star(3, 3), (box(2, 3)[0], [1.0] * 125)):
+        kernel = DirectKernel("k", [Terms(*few_or_shared)], reassociate=True)
+        assert not kernel.rows_of(unit)(1).by_columns
 
 
 def test_work_is_counted_for_cores_of_any_width():

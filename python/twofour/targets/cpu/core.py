@@ -23,10 +23,11 @@ class Core:
     `eight_rows`: sums of so many points and more may be formed for eight rows. `narrow`: in three
     axes and more, where rows are short and planes far apart, tiles are one vector wide, those of
     short sums half a register, and few rows high. `planes`: there, rows of so many planes are
-    summed up together. `by_columns`: boxes of weights that all differ are better summed up column
-    by column, for which fewer weights are in use at a time. `claims`: it waits for the line of each
-    store in turn, so that lines are better asked for before. `scale`: cycles that were measured for
-    one of this model, None where it was only fitted to compare tiles.
+    summed up together. `by_columns`: boxes of weights that all differ, and sums of many points of
+    planes, are better summed up column by column, for which fewer weights are in use at a time.
+    `claims`: it waits for the line of each store in turn, so that lines are better asked for
+    before. `scale`: cycles that were measured for one of this model, None where it was only fitted
+    to compare tiles.
     """
 
     in_common: float = 0.7

@@ -31,7 +31,14 @@ from twofour.targets.cpu.register_tile import (
 )
 from twofour.targets.cpu.row_block import KernelViews, RowBlock
 from twofour.targets.cpu.row_pairs import pair_terms, sum_row_pairs
-from twofour.targets.cpu.row_sums import Offset, RowsOf, is_box_that_differs, sum_rows, terms_of
+from twofour.targets.cpu.row_sums import (
+    Offset,
+    RowsOf,
+    are_many_in_planes,
+    is_box_that_differs,
+    sum_rows,
+    terms_of,
+)
 from twofour.targets.cpu.vector_unit import VectorUnit
 
 # Sums of more terms take longer than memory does: of rows that are stored past the caches, and of
@@ -80,11 +87,12 @@ class DirectKernel:
         """How rows along the last axis but one are summed up on a vector unit."""
         terms = [terms_of(t.offsets, t.weights, self.reassociate) for t in self.inputs]
         one_by_one = partial(sum_rows, terms, self.rank)
-        if not self.reassociate or self.rank != 2:
+        if not self.reassociate or self.rank == 1:
             return one_by_one
-        if unit.core.by_columns and all(map(is_box_that_differs, terms)):
+        is_in_columns = is_box_that_differs if self.rank == 2 else are_many_in_planes
+        if unit.core.by_columns and all(map(is_in_columns, terms)):
             return partial(one_by_one, by_columns=True)
-        if not unit.adds_beside:
+        if self.rank > 2 or not unit.adds_beside:
             return one_by_one
         paired = [pair_terms(of_input) for of_input in terms]
         if not any(of_input.pairs for of_input in paired):

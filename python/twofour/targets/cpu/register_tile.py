@@ -23,15 +23,21 @@ ROWS, VECTORS = (1, 2, 4, 8), (1, 2, 4)
 # Eight rows are one vector wide.
 MANY_ROWS = 8
 # Rows of sums of so many points that go column by column: of eight, the multiply-adds of a sum come
-# so soon after each other that they wait. They may unroll to more.
-MOST_ROWS, TALL_POINTS, MAX_TALL = 16, 36, 800
+# so soon after each other that they wait.
+MOST_ROWS, TALL_POINTS = 16, 36
 # Sums of fewer points are short.
 MANY_POINTS = 12
 # Vectors that several rows of a short sum may read at once in three axes: seven points of two rows
 # read 12, of four rows 22.
 FEW_VECTORS = 20
-# Tiles are unrolled; beyond this many multiply-adds in one they only cost compile time.
-MAX_MULTIPLY_ADDS = 512
+# Tiles are unrolled: beyond so many multiply-adds in one they mostly cost compile time. Column by
+# column they need few registers beside the sums, so that more are faster. Of long sums so few are
+# added up in any case, since fewer would wait for themselves.
+MAX_MULTIPLY_ADDS, MAX_BY_COLUMNS = 512, 1024
+FEW_OUTPUTS, MAX_OF_FEW = 8, 4096
+# Rows of several planes are four, not two, where that takes no more than this part of the time:
+# there is more to read at once.
+WORTH_FOUR_ROWS = 0.9
 
 # What a core starts in a cycle: multiply-adds, loads and stores.
 MULTIPLY_ADDS, LOADS, STORES = 2, 2, 1
@@ -167,12 +173,18 @@ def _of_several_planes(
 
     Past the caches it is a row of each plane, since what is between two of them is far.
     """
-    several = RegisterTile(1 if past_caches else 2, 1, planes=unit.core.planes)
-    tiles = (several, RegisterTile(4, 1), RegisterTile(1, 1))
-    works = [(_Work.of(rows_of(tile.rows, planes=tile.planes)), tile) for tile in tiles]
-    fitting = (pair for pair in works if pair[0].fits(pair[1].vectors, unit))
-    work, tile = next(fitting, works[-1])
-    return work.cycles(tile.vectors, unit, unit.core, 1), tile
+    planes = unit.core.planes
+    one, two, four = (RegisterTile(rows, 1, planes=planes) for rows in (1, 2, 4))
+    tiles = [one if past_caches else two, *(RegisterTile(rows, 1) for rows in (8, 4, 2, 1))]
+    works = {tile: _Work.of(rows_of(tile.rows, planes=tile.planes)) for tile in tiles}
+    best = next((tile for tile in tiles if works[tile].fits(1, unit, tile.planes)), tiles[-1])
+    taken = works[best].cycles(1, unit, unit.core, 1)
+    if best == two and works[two].by_columns:
+        work = _Work.of(rows_of(four.rows, planes=planes))
+        cycles = work.cycles(1, unit, unit.core, 1)
+        if work.fits(1, unit, planes) and cycles <= WORTH_FOUR_ROWS * taken:
+            return cycles, four
+    return taken, best
 
 
 def _works(rows_of: RowsOf, rank: int, unit: VectorUnit, past_caches: bool) -> dict[int, "_Work"]:
@@ -268,11 +280,14 @@ class _Work:
         both = (self.multiply_adds + self.additions) * MULTIPLY_ADDS / core.arithmetic
         return max(self.multiply_adds, both)
 
-    def fits(self, vectors: int, unit: VectorUnit) -> bool:
+    def fits(self, vectors: int, unit: VectorUnit, planes: int = 1) -> bool:
         """Whether sums and vectors fit into registers, and the code is short."""
         held = (self.sums + self.operands) * vectors + SPARE
         unrolled = (self.multiply_adds + self.additions) * vectors
-        most = MAX_TALL if self.rows == MOST_ROWS else MAX_MULTIPLY_ADDS
+        if planes == 1 and self.rows * vectors <= FEW_OUTPUTS:
+            most = MAX_OF_FEW
+        else:
+            most = MAX_BY_COLUMNS if self.is_by_columns else MAX_MULTIPLY_ADDS
         return held <= unit.registers and unrolled <= most
 
     def loads(self, vectors: int, lanes: int | None) -> int:

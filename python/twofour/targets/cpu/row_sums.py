@@ -20,6 +20,8 @@ MANY_ROWS, WORTHWHILE, MANY_POINTS = 4, 0.9, 6
 
 # Boxes of so many points have more weights than stay in registers beside the sums of some rows.
 MANY_IN_BOX = 16
+# Of so many points that lie in several planes, a column at a time is less to read at once.
+MANY_IN_PLANES = 25
 
 Offset = tuple[int, ...]
 # An input point, and whether it is added (1) or subtracted (-1).
@@ -124,6 +126,11 @@ def is_box_that_differs(terms: Sequence[Term]) -> bool:
     points = {at for term in terms for at, _ in term.points}
     box = math.prod(max(column) - min(column) + 1 for column in zip(*points, strict=True))
     return MANY_IN_BOX <= box == len(points) == len(terms)
+
+
+def are_many_in_planes(terms: Sequence[Term]) -> bool:
+    """Whether terms of three axes or more are many single points."""
+    return len(terms) >= MANY_IN_PLANES and all(len(term.points) == 1 for term in terms)
 
 
 def sum_rows(
