@@ -165,6 +165,27 @@ def test_ops_on_vectors(vectors_and_loops, element, result):
     assert len({one[1:-1, 1:-1].tobytes() for one in found[0]}) >= len(found[0]) / 2
 
 
+def test_contracted_operations_round_once_at_every_point(vectors_and_loops):
+    """Or twice, where the processor has no fused multiply-adds; the same for all."""
+    body = [
+        "%p# = arith.mulf %x, %y fastmath<contract> : f32",
+        "%z# = arith.addf %p#, %x fastmath<contract> : f32",
+    ]
+    # Products of so few bits, and their sums, are exact in f64.
+    bits = np.random.default_rng(1).integers(2**13, 2**14, (35, 81))
+    u = (bits / 2**13).astype(np.float32)
+    for threads in (1, 2):
+        found = vectors_and_loops(program("f32", "f32", [body], 33, 79), u, threads=threads)
+        x, y = u[1:-1, 1:-1], u[2:, 1:-1]
+        once = (x.astype(float) * y + x).astype(np.float32)
+        twice = x * y + x
+        assert (once != twice).any()
+        for (result,) in found:
+            inside = result[1:-1, 1:-1]
+            assert np.array_equal(inside, once) or np.array_equal(inside, twice)
+        assert_same_bits(found)
+
+
 BRANCHES = """\
 %zero = arith.constant 0.0 : f64
 %two = arith.constant 2 : index
