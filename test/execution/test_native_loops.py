@@ -16,8 +16,8 @@ from native_cases import (
 )
 from test_file_loops import HEAD, average
 from twofour.runtime import HostFieldStepper, NativeFieldStepper, parse_boundary, slices
-from twofour.runtime.fields.stepping import host as host_fields
-from twofour.runtime.rounds.program import program as rounds
+from twofour.runtime.fields import host as host_fields
+from twofour.runtime.rounds import program as rounds
 from twofour.runtime.threads import run_together
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import kernel_cases as cases
 from native_cases import cut_planes, share_small_work, skew_small_arrays
-from test_random_stencils import kernels
+from random_kernels import kernels
 from twofour.kernels import Kernel
 from twofour.runtime import parse_boundary
 from twofour.runtime.rounds.stepping import SkewedSteps

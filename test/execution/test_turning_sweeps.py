@@ -11,8 +11,8 @@ from twofour.runtime import Launch, LinearKernel, NativeKernel, element_type, pa
 from twofour.runtime.box import Box
 from twofour.runtime.loops import View
 from twofour.runtime.processor import Caches
+from twofour.runtime.rounds import step_tables
 from twofour.runtime.rounds.actions import Buffer, Copy, footprint
-from twofour.runtime.rounds.program import step_tables
 from twofour.runtime.rounds.skewed import SkewedRounds
 from twofour.runtime.rounds.step_tables import StepTables
 from twofour.runtime.rounds.time_skewing import chain_of
