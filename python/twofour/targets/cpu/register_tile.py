@@ -23,18 +23,16 @@ ROWS, VECTORS = (1, 2, 4, 8), (1, 2, 4)
 # Eight rows are one vector wide.
 MANY_ROWS = 8
 # Rows of sums of so many points that go column by column: of eight, the multiply-adds of a sum come
-# so soon after each other that they wait.
-MOST_ROWS, TALL_POINTS = 16, 36
+# so soon after each other that they wait. They may unroll to more.
+MOST_ROWS, TALL_POINTS, MAX_TALL = 16, 36, 800
 # Sums of fewer points are short.
 MANY_POINTS = 12
 # Vectors that several rows of a short sum may read at once in three axes: seven points of two rows
 # read 12, of four rows 22.
 FEW_VECTORS = 20
-# Tiles are unrolled: beyond so many multiply-adds in one they mostly cost compile time. Column by
-# column they need few registers beside the sums, so that more are faster. Of long sums so few are
-# added up in any case, since fewer would wait for themselves.
-MAX_MULTIPLY_ADDS, MAX_BY_COLUMNS = 512, 1024
-FEW_OUTPUTS, MAX_OF_FEW = 8, 4096
+# Tiles are unrolled: beyond so many multiply-adds in one they mostly cost compile time. Of long
+# sums so few are added up in any case, since fewer would wait for themselves.
+MAX_MULTIPLY_ADDS, FEW_OUTPUTS, MAX_OF_FEW = 512, 8, 4096
 # Rows of several planes are four, not two, where that takes no more than this part of the time:
 # there is more to read at once.
 WORTH_FOUR_ROWS = 0.9
@@ -171,15 +169,18 @@ def _of_several_planes(
 ) -> tuple[float, RegisterTile]:
     """The cycles of a vector of outputs, and the tile: rows of several planes where they fit.
 
-    Past the caches it is a row of each plane, since what is between two of them is far.
+    Past the caches it is a row of each plane, since what is between two of them is far. What
+    unrolls to too much are eight rows of one plane, or four where points are added first: eight of
+    those take long to compile.
     """
-    planes = unit.core.planes
+    planes, by_columns = unit.core.planes, rows_of(1).by_columns
     one, two, four = (RegisterTile(rows, 1, planes=planes) for rows in (1, 2, 4))
-    tiles = [one if past_caches else two, *(RegisterTile(rows, 1) for rows in (8, 4, 2, 1))]
+    of_a_plane = (8, 4, 2, 1) if by_columns else (4, 2, 1)
+    tiles = [one if past_caches else two, *(RegisterTile(rows, 1) for rows in of_a_plane)]
     works = {tile: _Work.of(rows_of(tile.rows, planes=tile.planes)) for tile in tiles}
     best = next((tile for tile in tiles if works[tile].fits(1, unit, tile.planes)), tiles[-1])
     taken = works[best].cycles(1, unit, unit.core, 1)
-    if best == two and works[two].by_columns:
+    if best == two and by_columns:
         work = _Work.of(rows_of(four.rows, planes=planes))
         cycles = work.cycles(1, unit, unit.core, 1)
         if work.fits(1, unit, planes) and cycles <= WORTH_FOUR_ROWS * taken:
@@ -287,7 +288,7 @@ class _Work:
         if planes == 1 and self.rows * vectors <= FEW_OUTPUTS:
             most = MAX_OF_FEW
         else:
-            most = MAX_BY_COLUMNS if self.is_by_columns else MAX_MULTIPLY_ADDS
+            most = MAX_TALL if self.rows == MOST_ROWS else MAX_MULTIPLY_ADDS
         return held <= unit.registers and unrolled <= most
 
     def loads(self, vectors: int, lanes: int | None) -> int:
