@@ -31,7 +31,8 @@ MANY_POINTS = 12
 # read 12, of four rows 22.
 FEW_VECTORS = 20
 # Tiles are unrolled: beyond so many multiply-adds in one they mostly cost compile time. Of long
-# sums so few are added up in any case, since fewer would wait for themselves.
+# sums so few are added up in any case, since fewer would wait for themselves: half as many where
+# points of several planes are added first, which takes longest to compile.
 MAX_MULTIPLY_ADDS, FEW_OUTPUTS, MAX_OF_FEW = 512, 8, 4096
 # Rows of several planes are four, not two, where that takes no more than this part of the time:
 # there is more to read at once.
@@ -170,17 +171,15 @@ def _of_several_planes(
     """The cycles of a vector of outputs, and the tile: rows of several planes where they fit.
 
     Past the caches it is a row of each plane, since what is between two of them is far. What
-    unrolls to too much are eight rows of one plane, or four where points are added first: eight of
-    those take long to compile.
+    unrolls to too much are rows of one plane.
     """
-    planes, by_columns = unit.core.planes, rows_of(1).by_columns
+    planes = unit.core.planes
     one, two, four = (RegisterTile(rows, 1, planes=planes) for rows in (1, 2, 4))
-    of_a_plane = (8, 4, 2, 1) if by_columns else (4, 2, 1)
-    tiles = [one if past_caches else two, *(RegisterTile(rows, 1) for rows in of_a_plane)]
+    tiles = [one if past_caches else two, *(RegisterTile(rows, 1) for rows in (8, 4, 2, 1))]
     works = {tile: _Work.of(rows_of(tile.rows, planes=tile.planes)) for tile in tiles}
     best = next((tile for tile in tiles if works[tile].fits(1, unit, tile.planes)), tiles[-1])
     taken = works[best].cycles(1, unit, unit.core, 1)
-    if best == two and by_columns:
+    if best == two and works[two].by_columns:
         work = _Work.of(rows_of(four.rows, planes=planes))
         cycles = work.cycles(1, unit, unit.core, 1)
         if work.fits(1, unit, planes) and cycles <= WORTH_FOUR_ROWS * taken:
@@ -227,6 +226,7 @@ class _Work:
     only axis, none where there are more axes.
     """
 
+    rank: int
     rows: int
     sums: int
     multiply_adds: int
@@ -249,6 +249,7 @@ class _Work:
                 weight for _, weight in step.weights
             )
         return cls(
+            len(rows.outputs[0]),
             len(rows.outputs),
             len(rows.outputs) + len(rows.shared),
             sum(len(step.weights) for _, step in steps),
@@ -285,7 +286,8 @@ class _Work:
         """Whether sums and vectors fit into registers, and the code is short."""
         held = (self.sums + self.operands) * vectors + SPARE
         unrolled = (self.multiply_adds + self.additions) * vectors
-        if planes == 1 and self.rows * vectors <= FEW_OUTPUTS:
+        few = FEW_OUTPUTS // 2 if self.additions and self.rank > 2 else FEW_OUTPUTS
+        if planes == 1 and self.rows * vectors <= few:
             most = MAX_OF_FEW
         else:
             most = MAX_TALL if self.rows == MOST_ROWS else MAX_MULTIPLY_ADDS
