@@ -193,8 +193,27 @@ def test_parts_of_many_rows_are_whole_blocks_of_them(rank):
     assert all(a[1] == b[0] for a, b in itertools.pairwise(rows))
     # About as many as before, and few rows are left as they are.
     assert max(upper - lower for lower, upper in rows) <= 48
-    few = cut(geometry, (2, 13, 7)[-rank:])[rank - 2]
-    assert any((upper - lower) % 8 for lower, upper in few[:-1])
+
+
+@pytest.mark.parametrize("reach", [0, 1, 3, 10, 15, 40])
+def test_parts_are_whole_blocks_of_rows_where_the_reach_leaves_room(reach):
+    line = dict.fromkeys([(-reach, 0), (reach, 0)], 0.5)
+    boundary = parse_boundary("zero", 2)
+    for extent, wanted in itertools.product((*range(1, 60), 97, 520, 998), (1, 9, 31, 64)):
+        geometry = geometry_of(line, boundary, (extent, 5))
+        rows = cut(geometry, (wanted, 5))[0]
+        sizes = [upper - lower for lower, upper in rows]
+        assert (rows[0][0], rows[-1][1], sum(sizes)) == (0, extent, extent)
+        if len(rows) == 1:
+            continue
+        assert min(sizes) >= max(1, 2 * reach)
+        whole = all(size % 8 == 0 for size in sizes[:-1])
+        # Parts that long would be fewer, or too different.
+        few = extent // (max(1, 2 * reach) + 7) < len(rows)
+        uneven = extent // len(rows) < 16 and len(rows) < 16
+        assert whole or few or uneven, (extent, wanted, sizes)
+        # Few parts stay as many, since each may be a thread's.
+        assert len(rows) >= 2 / 3 * min(-(-extent // wanted), extent // max(1, 2 * reach))
 
 
 def test_parts_of_planes_are_as_many_as_are_computed_at_once():

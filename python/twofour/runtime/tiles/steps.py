@@ -163,6 +163,9 @@ class Blocks:
 POINTS = Blocks()
 # Most rows that kernels compute at once, but for a few kernels that compute twice as many.
 ROWS = 8
+# Parts may be fewer for the sake of whole blocks, but no fewer than this part of them; from so many
+# on their sizes may differ.
+FEWER_PARTS, MANY_PARTS = 2 / 3, 16
 
 
 def cut(
@@ -181,13 +184,20 @@ def cut(
         lower, upper = geometry.interior.lower[axis], geometry.interior.upper[axis]
         extent = upper - lower
         least = max(1, geometry.below[axis] + geometry.above[axis])
-        count = max(1, min(-(-extent // max(1, wanted)), extent // least))
-        bounds = [lower + extent * part // count for part in range(count + 1)]
         size = at_once.get(axis, 1)
-        if extent // count > least + 2 * size:
+        count = max(1, min(-(-extent // max(1, wanted)), extent // least))
+        # Rounded to whole blocks, parts are shorter by less than one. Few of them that are little
+        # more than a block would be of sizes too different for threads to share.
+        rounded = extent // (least + size - 1)
+        fewer = min(count, rounded)
+        even = extent // count >= 2 * size or count >= MANY_PARTS
+        rounds = fewer >= FEWER_PARTS * count and even
+        count = fewer if rounds else count
+        bounds = [lower + extent * part // count for part in range(count + 1)]
+        if rounds:
             # Blocks of points begin cache lines of the array, others begin with the interior.
             first = 0 if axis == last else lower
-            bounds[1:-1] = [first + round((b - first) / size) * size for b in bounds[1:-1]]
+            bounds[1:-1] = [b + size // 2 - (b + size // 2 - first) % size for b in bounds[1:-1]]
         parts.append(list(itertools.pairwise(bounds)))
     return parts
 
