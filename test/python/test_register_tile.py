@@ -10,12 +10,7 @@ from twofour.kernels import built_in_kernels
 from twofour.mlir import ir
 from twofour.targets.cpu import register_tile
 from twofour.targets.cpu.direct_kernel import DirectKernel, Terms
-from twofour.targets.cpu.register_tile import (
-    FEW_OUTPUTS,
-    MAX_MULTIPLY_ADDS,
-    MAX_OF_FEW,
-    RegisterTile,
-)
+from twofour.targets.cpu.register_tile import FEW_OUTPUTS, MAX_MULTIPLY_ADDS, RegisterTile
 from twofour.targets.cpu.vector_unit import vector_unit
 
 MACHINES = ("avx512", "znver4", "avx2", "sse", "neon")
@@ -46,9 +41,8 @@ def test_tiles_fit(name, machine):
         rows, vectors = tile_of(terms, machine, reassociate=reassociate)
         assert rows * vectors + vectors < unit.registers
         assert kernel.rank > 1 or rows == 1
-        if not reassociate:
-            most = MAX_OF_FEW if rows * vectors <= FEW_OUTPUTS else MAX_MULTIPLY_ADDS
-            assert rows * vectors * len(kernel.weights) <= most
+        if not reassociate and rows * vectors > FEW_OUTPUTS:
+            assert rows * vectors * len(kernel.weights) <= MAX_MULTIPLY_ADDS
 
 
 def star(radius: int, rank: int):
@@ -119,8 +113,8 @@ def test_inputs_share_no_rows():
 
 def test_inputs_count_together():
     one = choose_tile([box(1)], vector_unit("avx2"))
-    many = choose_tile([box(1)] * 200, vector_unit("avx2"))
-    assert many.rows * many.vectors * 1800 <= MAX_OF_FEW
+    many = choose_tile([box(1)] * 50, vector_unit("avx2"))
+    assert many.rows * many.vectors <= FEW_OUTPUTS
     assert (one.rows, one.vectors) != (many.rows, many.vectors)
 
 
@@ -196,8 +190,6 @@ def test_rows_of_several_planes_are_summed_up_together():
         assert choose_tile([terms], unit, past_caches=True) == RegisterTile(1, 1, planes=4)
     # What unrolls to too much is of one plane, or of one row.
     assert choose_tile([box(2, 3)], unit) == choose_tile([box(3, 3)], unit) == RegisterTile(8, 1)
-    assert choose_tile([box(5, 3)], unit) == RegisterTile(2, 1)
-    assert choose_tile([box(8, 3)], unit) == RegisterTile(1, 1)
     for machine in MACHINES:
         for past_caches in (False, True):
             assert choose_tile([star(1, 3)], vector_unit(machine), past_caches).planes == 1
@@ -210,6 +202,8 @@ def test_rows_of_several_planes_are_summed_up_together():
         (box(3), True),
         (box(4), True),
         (box(1), False),
+        # In loops, row by row.
+        (box(6), False),
         (star(3, 2), False),
         # All weights alike: sums of points, not points.
         ((box(2)[0], [1.0] * 25), False),

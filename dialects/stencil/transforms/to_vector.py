@@ -25,6 +25,12 @@ its multiply-adds and this spares enough of them:
         %d = arith.subf %a, %b : vector<8xf64>
         %both = math.fma %w01, %b, %p : vector<8xf64>
         %even = math.fma %w0, %d, %q : vector<8xf64>
+
+Sums of many hundred terms are loops over a table of weights:
+
+        %s = scf.for %j = %c0 to %c31 step %c1 iter_args(%sum = %zero) -> (vector<8xf64>) {
+          %a = vector.load %in[%i, %j] ...
+          %w = memref.load @heat_kernel0_weights0[%j] ...
 """
 
 from dataclasses import dataclass, replace
@@ -80,7 +86,8 @@ class ConvertStencilToVectorPass(ModulePass):
     chooses it otherwise. With `reassociate` inputs of a row that have the same weight are added
     before they are multiplied, and rows are summed up in pairs where that is faster (znver4; a tile
     has an even number of rows then), boxes of weights that differ column by column
-    (sapphirerapids). `past_caches`: kernels that wait for memory get another one beside them,
+    (sapphirerapids). Long sums have loops over their terms, in ascending order; of two axes where
+    they fill a box from about 150 terms on. `past_caches`: kernels that wait for memory get another one beside them,
     NAME_past_caches, for arrays larger than the caches: rows are summed up one by one and stored
     past the caches; in three axes not past them on znver4 and sapphirerapids, and on the latter one
     of each of several planes at once. With `instead`, kernels of such arrays are like that

@@ -10,7 +10,7 @@ where terms are single points.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 from twofour.mlir import func, ir
 from twofour.runtime.page_offset import CACHE_LINE
@@ -22,9 +22,12 @@ from twofour.targets.cpu.kernel_abi import (
     kernel_function,
     view_type,
 )
+from twofour.targets.cpu.looped_block import LoopedBlock, make_weight_tables
+from twofour.targets.cpu.looped_tile import choose_looped_tile
 from twofour.targets.cpu.read_ahead import ReadAhead
 from twofour.targets.cpu.register_tile import (
     RegisterTile,
+    arithmetic,
     choose_rows,
     choose_tile,
     multiply_adds,
@@ -34,11 +37,13 @@ from twofour.targets.cpu.row_pairs import pair_terms, sum_row_pairs
 from twofour.targets.cpu.row_sums import (
     Offset,
     RowsOf,
+    Term,
     are_many_in_planes,
     is_box_that_differs,
     sum_rows,
     terms_of,
 )
+from twofour.targets.cpu.term_loops import are_added_in_loops, code_size, loops_over
 from twofour.targets.cpu.vector_unit import VectorUnit
 
 # Sums of more terms take longer than memory does: of rows that are stored past the caches, and of
@@ -83,11 +88,21 @@ class DirectKernel:
     def rank(self) -> int:
         return len(self.inputs[0].offsets[0])
 
+    @cached_property
+    def terms(self) -> list[tuple[Term, ...]]:
+        """What is added to an output, for each input in its order but where columns decide it."""
+        return [terms_of(t.offsets, t.weights, self.reassociate) for t in self.inputs]
+
+    @cached_property
+    def is_looped(self) -> bool:
+        """Whether terms are so many that they are added in loops."""
+        return are_added_in_loops(self.terms, self.rank)
+
     def rows_of(self, unit: VectorUnit) -> RowsOf:
         """How rows along the last axis but one are summed up on a vector unit."""
-        terms = [terms_of(t.offsets, t.weights, self.reassociate) for t in self.inputs]
+        terms = self.terms
         one_by_one = partial(sum_rows, terms, self.rank)
-        if not self.reassociate or self.rank == 1:
+        if not self.reassociate or self.rank == 1 or self.is_looped:
             return one_by_one
         is_in_columns = is_box_that_differs if self.rank == 2 else are_many_in_planes
         if unit.core.by_columns and all(map(is_in_columns, terms)):
@@ -112,11 +127,21 @@ class DirectKernel:
 
     def work(self, unit: VectorUnit) -> float:
         """Multiply-adds that take as long as an output does in its fastest block."""
+        if self.is_looped:
+            return arithmetic(self.rows_of(unit), self._looped_tile(unit), unit)
         return multiply_adds(self.rows_of(unit), self.rank, unit)
 
     def tile(self, unit: VectorUnit, lanes: int, past_caches: bool = False) -> RegisterTile:
         """The block that is fastest on a vector unit whose registers hold so many elements."""
+        if self.is_looped:
+            return self._looped_tile(unit)
         return choose_tile(self.rows_of(unit), self.rank, unit, lanes, past_caches)
+
+    def _looped_tile(self, unit: VectorUnit) -> RegisterTile:
+        def code_of(rows: int) -> int:
+            return code_size(loops_over(sum_rows(self.terms, self.rank, rows), self.terms))
+
+        return choose_looped_tile(code_of, self.rank, unit)
 
 
 def build_direct_kernel(
@@ -138,60 +163,59 @@ def build_direct_kernel(
     kernel's own otherwise.
     """
     inputs = len(kernel.inputs) + kernel.has_addend
-    views = [view_type(kernel.rank, element)] * (inputs + 1)
-    function = kernel_function(kernel.name, views, inputs)
+    arguments = [view_type(kernel.rank, element)] * (inputs + 1)
+    function = kernel_function(kernel.name, arguments, inputs)
     function.attributes[IN_PLACE_ATTRIBUTE] = ir.UnitAttr.get()
+    is_looped = rows_of is None and kernel.is_looped
+    rows_of = rows_of or kernel.rows_of(unit)
+    chosen = tile or kernel.tile(unit, ElementCode(element, unit.bytes).lanes, past_caches)
+    size = chosen.vector_bytes or unit.bytes
+    nontemporal = past_caches and kernel.rank <= unit.nontemporal_axes
+    if past_caches and tile is not None:
+        chosen = replace(chosen, rows=1, planes=1)
+    if nontemporal:
+        # Lines that caches hold a part of must not be stored past them: that takes far longer.
+        chosen = replace(chosen, vectors=max(chosen.vectors, CACHE_LINE // size))
+    elif rows_of(1).shared:
+        chosen = replace(chosen, rows=chosen.rows + chosen.rows % 2)
+    code = ElementCode(element, size)
+    tables = make_weight_tables(kernel.name, kernel.terms, code) if is_looped else []
     with ir.InsertionPoint(function.entry_block):
-        rows_of = rows_of or kernel.rows_of(unit)
-        chosen = tile or kernel.tile(unit, ElementCode(element, unit.bytes).lanes, past_caches)
-        size = chosen.vector_bytes or unit.bytes
-        nontemporal = past_caches and kernel.rank <= unit.nontemporal_axes
-        if past_caches and tile is not None:
-            chosen = replace(chosen, rows=1, planes=1)
-        if nontemporal:
-            # Lines that caches hold a part of must not be stored past them: that takes far longer.
-            chosen = replace(chosen, vectors=max(chosen.vectors, CACHE_LINE // size))
-        elif rows_of(1).shared:
-            chosen = replace(chosen, rows=chosen.rows + chosen.rows % 2)
-        code = ElementCode(element, size)
-        ahead = past_caches and not nontemporal and not unit.core.claims
-        _emit_loops(kernel, function.entry_block, code, rows_of, chosen, nontemporal, ahead, unit)
+        constants = EntryConstants(function.entry_block)
+        views = _views(kernel, function.arguments)
+        block = RowBlock(views, kernel.constant, code, constants)
+        if is_looped:
+            block = LoopedBlock(views, kernel.constant, code, constants, kernel.terms, tables)
+        reads_ahead = past_caches and not nontemporal and not unit.core.claims
+        BlockLoops(
+            block.emit,
+            rows_of,
+            chosen,
+            code.lanes,
+            code.is_maskable,
+            [views.output],
+            tuple(function.arguments[-2:]),
+            constants,
+            nontemporal,
+            _read_ahead(kernel, views, constants) if reads_ahead else None,
+            unit.core.claims,
+        ).emit()
         func.ReturnOp([])
     return function
 
 
-def _emit_loops(
-    kernel: DirectKernel,
-    entry: ir.Block,
-    code: ElementCode,
-    rows_of: RowsOf,
-    tile: RegisterTile,
-    nontemporal: bool,
-    reads_ahead: bool,
-    unit: VectorUnit,
-) -> None:
-    constants = EntryConstants(entry)
-    *inputs, output, begin, end = entry.arguments
+def _views(kernel: DirectKernel, arguments: Sequence[ir.Value]) -> KernelViews:
+    *inputs, output, _, _ = arguments
     addend = inputs.pop() if kernel.has_addend else None
     reaches = [terms.reach_lo for terms in kernel.inputs]
-    views = KernelViews(list(zip(inputs, reaches, strict=True)), addend, output)
-    ahead = None
-    if reads_ahead:
-        last = [terms.last_row for terms in kernel.inputs]
-        reads = list(zip(inputs, last, strict=True))
-        if addend is not None:
-            reads.append((addend, (0,) * kernel.rank))
-        ahead = ReadAhead(reads, [output], constants)
-    BlockLoops(
-        RowBlock(views, kernel.constant, code, constants).emit,
-        rows_of,
-        tile,
-        code.lanes,
-        code.is_maskable,
-        [output],
-        (begin, end),
-        constants,
-        nontemporal,
-        ahead,
-        unit.core.claims,
-    ).emit()
+    return KernelViews(list(zip(inputs, reaches, strict=True)), addend, output)
+
+
+def _read_ahead(kernel: DirectKernel, views: KernelViews, constants: EntryConstants) -> ReadAhead:
+    """Prefetches of the last row that an output reads in each input."""
+    reads = [
+        (view, terms.last_row) for (view, _), terms in zip(views.inputs, kernel.inputs, strict=True)
+    ]
+    if views.addend is not None:
+        reads.append((views.addend, (0,) * kernel.rank))
+    return ReadAhead(reads, [views.output], constants)

@@ -30,10 +30,10 @@ MANY_POINTS = 12
 # Vectors that several rows of a short sum may read at once in three axes: seven points of two rows
 # read 12, of four rows 22.
 FEW_VECTORS = 20
-# Tiles are unrolled: beyond so many multiply-adds in one they mostly cost compile time. Of long
-# sums so few are added up in any case, since fewer would wait for themselves: half as many where
-# points of several planes are added first, which takes longest to compile.
-MAX_MULTIPLY_ADDS, FEW_OUTPUTS, MAX_OF_FEW = 512, 8, 4096
+# Tiles are unrolled: beyond so many multiply-adds in one they mostly cost compile time. So few
+# outputs are added up in any case, since fewer would wait for themselves: half as many where points
+# of several planes are added first, which takes longest to compile.
+MAX_MULTIPLY_ADDS, FEW_OUTPUTS = 512, 8
 # Rows of several planes are four, not two, where that takes no more than this part of the time:
 # there is more to read at once.
 WORTH_FOUR_ROWS = 0.9
@@ -122,7 +122,12 @@ def multiply_adds(rows_of: RowsOf, rank: int, unit: VectorUnit) -> float:
     if core.scale is not None:
         # Of a register, or of half of one.
         return cycles * core.scale * NOMINAL_BYTES / (unit.bytes // (1 + unit.halved))
-    return _Work.of(rows_of(tile.rows)).arithmetic(core) / tile.rows
+    return arithmetic(rows_of, tile, unit)
+
+
+def arithmetic(rows_of: RowsOf, tile: RegisterTile, unit: VectorUnit) -> float:
+    """Multiply-adds that take as long as the arithmetic of an output in a tile."""
+    return _Work.of(rows_of(tile.rows)).arithmetic(unit.core) / tile.rows
 
 
 def _fastest(
@@ -287,11 +292,9 @@ class _Work:
         held = (self.sums + self.operands) * vectors + SPARE
         unrolled = (self.multiply_adds + self.additions) * vectors
         few = FEW_OUTPUTS // 2 if self.additions and self.rank > 2 else FEW_OUTPUTS
-        if planes == 1 and self.rows * vectors <= few:
-            most = MAX_OF_FEW
-        else:
-            most = MAX_TALL if self.rows == MOST_ROWS else MAX_MULTIPLY_ADDS
-        return held <= unit.registers and unrolled <= most
+        is_few = planes == 1 and self.rows * vectors <= few
+        most = MAX_TALL if self.rows == MOST_ROWS else MAX_MULTIPLY_ADDS
+        return held <= unit.registers and (is_few or unrolled <= most)
 
     def loads(self, vectors: int, lanes: int | None) -> int:
         """Loads of a tile of so many vectors, of so many elements each where that is known."""

@@ -11,6 +11,9 @@ from twofour.targets.cpu.kernel_abi import EntryConstants, shifted
 from twofour.targets.cpu.lanes import Width, read_lanes, write_lanes
 from twofour.targets.cpu.row_sums import Offset, Rows, Signed, Step
 
+# Of each row, one for each of its vectors; None where nothing was added yet.
+Sums = list[list[ir.Value | None]]
+
 
 @dataclass(frozen=True)
 class KernelViews:
@@ -58,13 +61,7 @@ class RowBlock:
         places = [[*bases[:-1], base] for base in self._columns(bases[-1], width)]
         sums = [[self._start(at, output, width) for at in places] for output in rows.outputs]
         sums += [[None] * width.vectors for _ in rows.shared]
-        for (view, reach_lo), steps in zip(self._views.inputs, rows.inputs, strict=True):
-            inputs = _BlockInputs(self, view, places, reach_lo, width)
-            for group in self._products(steps, len(rows.outputs), width):
-                values = [inputs.value_of(step, place) for place, step in group.read]
-                for read, row, place, weight in group.added:
-                    total = sums[row][place]
-                    sums[row][place] = self._added(weight, values[read], total, width)
+        sums = self._add_terms(rows, places, sums, width)
         shared = sums[len(rows.outputs) :]
         for totals, users in zip(shared, rows.shared, strict=True):
             for row, place in itertools.product(users, range(width.vectors)):
@@ -73,6 +70,19 @@ class RowBlock:
         for output, totals in zip(rows.outputs, sums, strict=False):
             for at, total in zip(places, totals, strict=True):
                 self._write(total, shifted(self._constants, at, output), width)
+
+    def _add_terms(
+        self, rows: Rows, places: list[list[ir.Value]], sums: Sums, width: Width
+    ) -> Sums:
+        """The sums after all terms, in a block that begins at `places`, one for each vector."""
+        for (view, reach_lo), steps in zip(self._views.inputs, rows.inputs, strict=True):
+            inputs = _BlockInputs(self, view, places, reach_lo, width)
+            for group in self._products(steps, len(rows.outputs), width):
+                values = [inputs.value_of(step, place) for place, step in group.read]
+                for read, row, place, weight in group.added:
+                    total = sums[row][place]
+                    sums[row][place] = self._added(weight, values[read], total, width)
+        return sums
 
     def _products(self, steps: Sequence[Step], rows: int, width: Width) -> Iterator[_Products]:
         """All products of a block, in an order that is that of the steps for every sum.
