@@ -170,6 +170,11 @@ def test_threads_share_out_tiles():
     assert choose((4096, 4096), steps=1, threads=8).extents[0] <= 512
 
 
+def test_points_of_long_sums_are_worth_threads_sooner():
+    short, long = (choose((100, 100), terms=terms, steps=1, threads=2) for terms in (5, 1000))
+    assert short.extents[0] == 100 and long.extents[0] <= 50
+
+
 def test_small_work_is_for_one_thread():
     assert worth_threads(1000, 8) == 1
     assert worth_threads(1 << 22, 8) == 8

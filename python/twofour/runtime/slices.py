@@ -6,12 +6,19 @@ from collections.abc import Callable
 
 from twofour.runtime.stepping import PROGRESS_INTERVAL
 
-# Slices last about so long.
+# Slices last about so long, no more than twice.
 CALL_SECONDS = 0.05
-# What a point and step takes at most, to begin with.
-POINT_SECONDS = 2e-9
+# What an ordinary point takes at most in a step, to begin with, and a step besides.
+POINT_SECONDS, STEP_SECONDS = 2e-9, 1e-7
+# Multiply-adds of a point from which on it takes longer.
+ORDINARY_WORK = 64
 # Points and steps of a slice that are worth waking a thread for.
 WAKING_POINTS = 1 << 17
+
+
+def ordinary_points(points: int, work: float) -> int:
+    """How many ordinary points take as long as points of so many multiply-adds each."""
+    return int(points * max(1, work / ORDINARY_WORK))
 
 
 def run_in_slices(
@@ -20,23 +27,27 @@ def run_in_slices(
     points: int,
     progress: Callable[[int, int], None] | None,
 ) -> None:
-    """Call `advance` until it has done `steps` time steps, each of so many points.
+    """Call `advance` until it has done `steps` time steps, each of so many ordinary points.
 
     It is asked for some, and returns how many it did.
     """
-    together = max(1, int(CALL_SECONDS / POINT_SECONDS / points))
+    together = max(1, int(CALL_SECONDS / (POINT_SECONDS * points + STEP_SECONDS)))
     done, reported = 0, time.monotonic()
     while done < steps:
         begun = time.monotonic()
-        done += advance(min(together, steps - done))
+        advanced = advance(min(together, steps - done))
+        done += advanced
         now = time.monotonic()
-        if now - begun < CALL_SECONDS / 2:
+        taken = now - begun
+        if taken < CALL_SECONDS / 2:
             together *= 2
-        if progress is not None and now - reported >= PROGRESS_INTERVAL:
+        elif taken > 2 * CALL_SECONDS:
+            together = max(1, int(advanced * CALL_SECONDS / taken))
+        if progress is not None and done < steps and now - reported >= PROGRESS_INTERVAL:
             progress(done, steps)
             reported = now
 
 
 def waking_threads(points: int, most: int) -> int:
-    """How many of so many threads a slice of so many points times steps is worth waking."""
+    """How many of so many threads a slice of so many ordinary points and steps is worth waking."""
     return min(most, max(1, points // WAKING_POINTS))

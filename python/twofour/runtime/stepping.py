@@ -148,7 +148,8 @@ class LinearStepper:
         while done < steps:
             fused = plan.fused is not None and steps - done >= plan.fused.steps
             done += state.advance(plan.fused if fused else plan.single, steps - done)
-            if progress is not None and time.monotonic() - reported >= PROGRESS_INTERVAL:
+            due = done < steps and time.monotonic() - reported >= PROGRESS_INTERVAL
+            if progress is not None and due:
                 progress(done, steps)
                 reported = time.monotonic()
         if progress is not None:

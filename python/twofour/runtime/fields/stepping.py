@@ -100,7 +100,8 @@ class FieldStepper:
         done, reported = 0, time.monotonic()
         while done < steps:
             done += run.advance(steps - done)
-            if progress is not None and time.monotonic() - reported >= PROGRESS_INTERVAL:
+            due = done < steps and time.monotonic() - reported >= PROGRESS_INTERVAL
+            if progress is not None and due:
                 self.memory.synchronize()
                 progress(done, steps)
                 reported = time.monotonic()

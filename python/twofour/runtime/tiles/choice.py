@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from twofour.runtime.processor import LARGE_SHARE, Caches
+from twofour.runtime.slices import ordinary_points
 from twofour.runtime.tiles.steps import Geometry
 from twofour.runtime.tiles.streamed import is_streamed, window
 
@@ -78,7 +79,7 @@ class TileChoice:
 
 
 def worth_threads(points: int, threads: int) -> int:
-    """How many of so many threads a sweep over so many points (times steps) is worth."""
+    """How many of so many threads a sweep over so many ordinary points (times steps) is worth."""
     return max(1, min(threads, points // WAITING_POINTS))
 
 
@@ -169,7 +170,7 @@ def _of_depth(
     """Tiles of so many steps; with `haloed` of one step, in arrays that hold the halo."""
     interior = geometry.interior.shape
     points = math.prod(interior)
-    threads = worth_threads(points * depth, threads)
+    threads = worth_threads(ordinary_points(points * depth, work), threads)
     grown = [
         (depth - 1) * (below + above)
         for below, above in zip(geometry.below, geometry.above, strict=True)

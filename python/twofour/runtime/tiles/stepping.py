@@ -18,7 +18,7 @@ from twofour.runtime.processor import caches
 from twofour.runtime.rounds.step_tables import StepCode
 from twofour.runtime.rounds.stepping import SkewedSteps
 from twofour.runtime.rounds.strips import LEAST_RANK
-from twofour.runtime.slices import run_in_slices, waking_threads
+from twofour.runtime.slices import ordinary_points, run_in_slices, waking_threads
 from twofour.runtime.stepping import check_steps, updated_box
 from twofour.runtime.sweeps import LinearKernel
 from twofour.runtime.threads import resolve_threads
@@ -148,7 +148,8 @@ class TilePrograms:
 
     def __init__(self, stepper: TiledStepper, interior: Box, shape: tuple[int, ...]):
         self.geometry, self.shape = stepper.geometry(interior), shape
-        self.points = math.prod(interior.shape)
+        # Of ordinary work.
+        self.points = ordinary_points(math.prod(interior.shape), stepper.work)
         self._stepper, self._layout = stepper, Layout.of_domain(shape)
         self._programs: dict[int, TileProgram] = {}
         self._are_skewed: dict[int, bool] = {}
