@@ -9,14 +9,16 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from twofour.api import compile, stencil
+    from twofour.api import FieldProgram, Stencil, compile, stencil
     from twofour.errors import TwofourError
 
-__all__ = ["TwofourError", "compile", "stencil"]
+__all__ = ["FieldProgram", "Stencil", "TwofourError", "compile", "stencil"]
 
 __version__ = "0.1.0"
 
 _MODULE_OF = {
+    "FieldProgram": "twofour.api",
+    "Stencil": "twofour.api",
     "TwofourError": "twofour.errors",
     "compile": "twofour.api",
     "stencil": "twofour.api",

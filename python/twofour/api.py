@@ -34,6 +34,9 @@ from twofour.targets.fields import check_runnable
 
 Boundary = str | Sequence[str | AxisBoundary]
 
+# Numbers up to this size are zero in f32, rounded to nearest even.
+LEAST_F32 = 2.0**-150
+
 
 def stencil(
     weights: Mapping[Sequence[int], float],
@@ -49,6 +52,7 @@ def stencil(
 ) -> "Stencil":
     """A linear stencil: out[x] = sum of weights[offset] * in[x + offset], slowest axis first.
 
+    Weights of zero, also after rounding to f32 where the type is not f64, have no part in it.
     `boundary` is one mode for all axes or one for each, out of fixed, zero, constant(c), periodic,
     reflect and nearest; under `fixed` the rim that the stencil cannot reach keeps its value.
     `dtype` is the storage type of the arrays (f16, bf16, f32, f64; 16-bit types are summed in f32),
@@ -60,7 +64,7 @@ def stencil(
     multiplies them; without, term by term, as GPUs do. Raises TwofourError for offsets of mixed
     rank, weights that are not finite, and options that are not known.
     """
-    kernel = _kernel_from_weights(weights)
+    kernel = _kernel_from_weights(weights, dtype)
     parsed = parse_boundary(boundary, kernel.rank)
     options = CompileOptions(
         target,
@@ -73,7 +77,9 @@ def stencil(
     try:
         return Stencil(kernel, options, parsed, threads)
     except TwofourError as error:
-        # Weights in a dict have no file.
+        # Weights in a dict have no file, but the choices for them do.
+        if error.location is not None and error.location.file == options.tuned:
+            raise
         raise TwofourError(error.message) from None
 
 
@@ -136,7 +142,8 @@ def _file_name(path: str | os.PathLike | None) -> str | None:
     raise TwofourError(f"expected the path of a file of measured choices, got {path!r}")
 
 
-def _kernel_from_weights(weights: Mapping[Sequence[int], float]) -> Kernel:
+def _kernel_from_weights(weights: Mapping[Sequence[int], float], dtype: str) -> Kernel:
+    """The kernel of the weights that are not zero in the type that they are multiplied in."""
     if not isinstance(weights, Mapping) or not weights:
         raise TwofourError("expected weights as a dict {offset: weight} with at least one entry")
     terms: dict[tuple[int, ...], float] = {}
@@ -160,17 +167,33 @@ def _kernel_from_weights(weights: Mapping[Sequence[int], float]) -> Kernel:
     ranks = sorted({len(point) for point in terms})
     if len(ranks) != 1 or ranks[0] == 0:
         raise TwofourError(f"expected offsets of one rank, got ranks {ranks}")
-    if not any(terms.values()):
-        raise TwofourError("expected at least one weight that is not zero")
-    kept = sorted((point, value) for point, value in terms.items() if value)
+    least = LEAST_F32 if dtype != "f64" else 0.0
+    kept = sorted((point, value) for point, value in terms.items() if abs(value) > least)
+    if not kept:
+        rounded = " in f32" if any(terms.values()) else ""
+        raise TwofourError(f"expected at least one weight that is not zero{rounded}")
     return Kernel("stencil", tuple(p for p, _ in kept), tuple(v for _, v in kept))
+
+
+def _extents(shape: Sequence[int], rank: int) -> list[int]:
+    try:
+        extents = list(map(operator.index, shape))
+    except TypeError:
+        extents = []
+    if len(extents) != rank or min(extents) < 0:
+        raise TwofourError(f"expected a shape of {rank} extents, got {shape!r}")
+    return extents
 
 
 class _Compiled:
     """What stencils and programs share: the options, and the bundle where the target is a GPU.
 
-    `threads` is the number that sweeps run on, on the CPU.
+    `threads` is the number that sweeps run on, on the CPU. Pickled, it is what it was made from:
+    the code is compiled again where it is read.
     """
+
+    # What the class is called with.
+    _arguments: tuple
 
     def __init__(self, options: CompileOptions, threads: int | None):
         self._options = options
@@ -189,6 +212,13 @@ class _Compiled:
         self.name, self.rank = self._loaded.name, self._loaded.rank
         self.element_type = self._loaded.element_type
         self.schedule = self._loaded.schedule
+
+    def __repr__(self) -> str:
+        kind = f"{self.rank} axes of {self.element_type.name}"
+        return f"<{type(self).__name__} {self.name}: {kind}, {self.schedule} on {self.target}>"
+
+    def __reduce__(self):
+        return type(self), self._arguments
 
     @property
     def device(self) -> Device | None:
@@ -221,6 +251,7 @@ class Stencil(_Compiled):
     ):
         super().__init__(options, threads)
         self._kernel, self._boundary = kernel, boundary
+        self._arguments = kernel, options, boundary, threads
         if self.target != "cpu":
             self._bundle(kernel, boundary)
             return
@@ -240,14 +271,17 @@ class Stencil(_Compiled):
         return advance_array(self._stepper, u, steps, progress)
 
     def updated_points(self, shape: Sequence[int]) -> int:
-        """The number of points that one step updates in an array of this shape."""
-        extents = []
-        for extent, entry, column in zip(
-            shape, self._boundary, zip(*self._kernel.offsets, strict=True), strict=True
-        ):
+        """The number of points that one step updates in an array of this shape.
+
+        Raises TwofourError for a shape of another rank.
+        """
+        extents = _extents(shape, self.rank)
+        updated = 1
+        columns = zip(*self._kernel.offsets, strict=True)
+        for extent, entry, column in zip(extents, self._boundary, columns, strict=True):
             rim = max(0, -min(column)) + max(0, max(column)) if entry.mode == "fixed" else 0
-            extents.append(max(0, extent - rim))
-        return math.prod(extents)
+            updated *= max(0, extent - rim)
+        return updated
 
     def explain(self) -> dict:
         """Every choice made, as `twofour explain --json` prints it."""
@@ -263,6 +297,7 @@ class FieldProgram(_Compiled):
     def __init__(self, path: str, options: CompileOptions, boundary: Boundary, threads: int | None):
         super().__init__(options, threads)
         self._path = path
+        self._arguments = path, options, boundary, threads
         if self.target == "cpu":
             self._prepare(compile_cpu(path, options), boundary)
             return
@@ -270,6 +305,11 @@ class FieldProgram(_Compiled):
         self.inputs, self.outputs = self._loaded.inputs, self._loaded.outputs
         program = self.bundle.program
         self.has_time_loop = isinstance(program, FieldsProgram) and program.time_loop
+
+    def __reduce__(self):
+        if self._path == "-":
+            raise TwofourError("expected a program from a file to pickle, got standard input")
+        return super().__reduce__()
 
     def _prepare(self, compiled: CompiledCpu, boundary: Boundary) -> None:
         """Make the machine code, and what steps with it."""

@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`twofour.stencil` and `twofour.compile` on kernels: the same bits by whatever way."""
 
+import copy
+import pickle
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import kernel_cases as cases
 import twofour
+from twofour.errors import TwofourError
 
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 NAME = "wrf_advection5_2d"
 BOUNDARY = ("constant(0.75)", "periodic")
 
@@ -55,3 +61,58 @@ def test_any_layout_of_the_input():
         cases.assert_same_bits(step(view), expected)
         np.testing.assert_array_equal(view, u)
     assert step(u).flags.c_contiguous
+
+
+@pytest.mark.parametrize("target", ["cpu", "sim:sm_90"])
+def test_what_was_compiled_can_be_pickled_and_copied(target):
+    dtype = "f64" if target == "cpu" else "f16"
+    kernel = cases.KERNELS[NAME]
+    weights = dict(zip(kernel.offsets, kernel.weights, strict=True))
+    u = cases.stored(cases.random_values(1, (31, 40), dtype), dtype)
+    step = twofour.stencil(weights, boundary=BOUNDARY, target=target, dtype=dtype)
+    expected = step(u, steps=2)
+    for other in (pickle.loads(pickle.dumps(step)), copy.deepcopy(step)):
+        assert isinstance(other, twofour.Stencil) and repr(other) == repr(step)
+        cases.assert_same_bits(other(u, steps=2), expected)
+
+
+def test_programs_are_compiled_again_from_their_files(monkeypatch):
+    program = twofour.compile(EXAMPLES / "gray_scott.mlir", boundary="periodic")
+    assert isinstance(program, twofour.FieldProgram)
+    fields = [cases.random_values(n, field.shape, "f64") for n, field in enumerate(program.inputs)]
+    other = pickle.loads(pickle.dumps(program))
+    for one, another in zip(program(*fields, steps=3), other(*fields, steps=3), strict=True):
+        cases.assert_same_bits(one, another)
+    monkeypatch.setattr(program, "_path", "-")
+    with pytest.raises(TwofourError, match="expected a program from a file to pickle"):
+        pickle.dumps(program)
+
+
+def test_what_was_compiled_says_what_it_is():
+    step = twofour.compile("heat2d_ftcs", dtype="f64", schedule="sparse")
+    assert repr(step) == "<Stencil heat2d_ftcs: 2 axes of f64, sparse on cpu>"
+
+
+def test_updated_points():
+    step = twofour.stencil({(0, -1): 0.5, (2, 0): 0.5}, boundary=("fixed", "zero"))
+    assert [step.updated_points(shape) for shape in ((5, 4), [2, 9], np.array([3, 1]))] == [
+        12,
+        0,
+        1,
+    ]
+    for shape in ((3,), 5, (2, "x"), (-1, 3), (2, 3, 4)):
+        with pytest.raises(TwofourError, match="expected a shape of 2 extents, got"):
+            step.updated_points(shape)
+
+
+def test_weights_that_are_zero_after_rounding_have_no_part():
+    """Half of the least f32 is rounded to zero, anything more is not; and so is none in f64."""
+    u = np.arange(1, 11, dtype=np.float32)
+    for weight, dtype, updated in (
+        (2.0**-150, "f32", 10),
+        (1.5 * 2.0**-150, "f32", 5),
+        (-(2.0**-150), "f64", 5),
+    ):
+        step = twofour.stencil({(0,): 0.5, (5,): weight}, dtype=dtype)
+        values = u.astype(np.float64) if dtype == "f64" else u
+        assert step.updated_points((10,)) == np.count_nonzero(step(values) != values) == updated

@@ -22,17 +22,28 @@ class DType:
 
 
 class Tensor:
-    """A tensor of `library` over `values`; `device` is what DLPack says of it."""
+    """A tensor of `library` over `values`; `device` is what DLPack says of it.
+
+    A `negated` one stands for the numbers of the other sign, of which DLPack says nothing.
+    """
 
     library = ""
 
-    def __init__(self, values, dtype=None, device=(DLPACK_CPU, 0), refusal=None):
+    def __init__(self, values, dtype=None, device=(DLPACK_CPU, 0), refusal=None, negated=False):
         self.values = values
         self.dtype = DType(f"{self.library}.{dtype or values.dtype.name}", values.dtype)
         self.device, self.refusal = device, refusal
-        self.exports = 0
+        self.exports, self.negated = 0, negated
+
+    def is_neg(self):
+        return self.negated
+
+    def resolve_neg(self):
+        return type(self)(-self.values)
 
     def __dlpack_device__(self):
+        if isinstance(self.device, Exception):
+            raise self.device
         return self.device
 
     def __dlpack__(self, **options):

@@ -46,6 +46,11 @@ def test_bfloat16_passes_as_its_bits(library):
     np.testing.assert_array_equal(result.values.view(np.uint16), bits)
 
 
+def test_a_tensor_that_is_negated_when_it_is_read(library):
+    tensor = library.Tensor(np.array([1.0, -2.0], np.float32), negated=True)
+    np.testing.assert_array_equal(take(tensor, F32), [-1.0, 2.0])
+
+
 def test_a_tensor_goes_through_the_cpu_target(library):
     values = np.random.default_rng(0).integers(-8, 9, 30).astype(np.float64)
     step = twofour.stencil(STAR, boundary="periodic", dtype="f64", threads=1)
@@ -98,6 +103,14 @@ def test_tensors_as_fields_of_a_program(library, tmp_path):
             lambda t: t(np.zeros(3, np.float32), refusal=RuntimeError("requires grad\nuse detach")),
             "u: expected an array that DLPack can pass on, got: requires grad$",
         ),
+        (
+            lambda t: t(np.zeros(3, np.float32), device=ValueError("no device of DLPack")),
+            "u: expected an array that DLPack can pass on, got: no device of DLPack$",
+        ),
+        (
+            lambda t: t(np.zeros(3, np.int16), "bfloat16"),
+            r"u: expected f32 \(float32\), got bfloat16$",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused(library, make, message):
@@ -107,7 +120,7 @@ def test_what_does_not_fit_is_refused(library, make, message):
 
 @pytest.mark.parametrize("value", [[1.0], None, 3.0, np.float32(1), "text"])
 def test_what_is_no_array_is_refused(value):
-    with pytest.raises(TwofourError, match="u: expected a NumPy array, got"):
+    with pytest.raises(TwofourError, match="u: expected an array of NumPy or another library, got"):
         take(value, F32, what="u")
 
 

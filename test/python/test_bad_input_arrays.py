@@ -39,9 +39,9 @@ def raises(message: str):
         ({(0,): 0.0}, "expected at least one weight that is not zero"),
         ({(2**70,): 1.0}, "expected offsets that reach at most"),
         ({(0,): 1.0, 0: 2.0}, "expected distinct offsets, got (0,) twice"),
-        ({(0,) * 40: 1.0}, "expected offsets that reach at most"),
+        ({(0,) * 40: 1.0}, "expected offsets of at most 9 axes, got 40"),
         ({(0,): 1e300}, "expected weights in the range of f32"),
-        ({(0,): 1e-300}, "expected weights in the range of f32"),
+        ({(0,): 1e-300}, "expected at least one weight that is not zero in f32"),
     ],
 )
 def test_weights(weights, message):
@@ -84,9 +84,9 @@ def step():
 @pytest.mark.parametrize(
     "array, message",
     [
-        ([[1.0]], "expected a NumPy array, got list"),
-        (None, "expected a NumPy array, got NoneType"),
-        (3.0, "expected a NumPy array, got float"),
+        ([[1.0]], "expected an array of NumPy or another library, got list"),
+        (None, "expected an array of NumPy or another library, got NoneType"),
+        (3.0, "expected an array of NumPy or another library, got float"),
         (np.ma.array(FIELD), "expected a NumPy array without a mask, got a masked array"),
         (FIELD.astype(np.float64), "expected f32 (float32), got float64"),
         (FIELD.astype(np.int32), "expected f32 (float32), got int32"),
@@ -153,7 +153,7 @@ def program():
         ([np.zeros(65)], {}, "expected an array of shape (66,), got shape (65,)"),
         ([np.zeros(66, np.float32)], {}, "expected f64 (float64), got float32"),
         ([np.ma.zeros(66)], {}, "expected a NumPy array without a mask"),
-        ([[0.0] * 66], {}, "expected a NumPy array, got list"),
+        ([[0.0] * 66], {}, "expected an array of NumPy or another library, got list"),
         ([np.zeros(66)], {"steps": -1}, "expected a number of steps >= 0, got -1"),
     ],
 )
@@ -168,6 +168,12 @@ def test_boundaries_of_kernels_are_read_before_compiling(monkeypatch):
         twofour.compile("heat2d_ftcs", boundary="periodik")
     with raises("did you mean 'periodic'?"):
         twofour.stencil(MEAN, boundary="periodik")
+
+
+def test_measured_choices_have_a_file():
+    message = "^missing.json:1:1: error: cannot read the file: no such file or directory$"
+    with pytest.raises(twofour.TwofourError, match=message):
+        twofour.stencil(MEAN, tuned="missing.json", target="sim:sm_90", dtype="f16")
 
 
 def test_weights_have_no_file():

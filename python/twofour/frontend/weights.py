@@ -10,6 +10,7 @@ from twofour.kernels import Kernel
 from twofour.mlir import ir, passmanager
 
 NOMINAL_EXTENT = 64
+MOST_AXES = int(math.log(MAX_POINTS, NOMINAL_EXTENT))
 
 
 def kernel_module(kernel: Kernel, dtype: str, steps: int = 1) -> ir.Module:
@@ -20,6 +21,8 @@ def kernel_module(kernel: Kernel, dtype: str, steps: int = 1) -> ir.Module:
     Ops have no locations.
     """
     rank = kernel.rank
+    if rank > MOST_AXES:
+        raise TwofourError(f"expected offsets of at most {MOST_AXES} axes, got {rank}")
     low = [max(0, -min(column)) for column in zip(*kernel.offsets, strict=True)]
     high = [max(0, max(column)) for column in zip(*kernel.offsets, strict=True)]
     extents = [max(NOMINAL_EXTENT, 2 * steps * (lo + hi)) for lo, hi in zip(low, high, strict=True)]

@@ -41,6 +41,8 @@ def take(
         check_array(array, element, rank, shape, what)
         return array if module is np else module.asarray(storage_view(array, element))
     device = _cuda_device(array, what)
+    if _is_bf16(array) and element.name != "bf16":
+        raise TwofourError(f"{what}: expected {element.description}, got bfloat16")
     if device is None:
         values = _imported(array, np, what)
         check_array(values, element, rank, shape, what)
@@ -87,7 +89,10 @@ def _cuda_device(array: object, what: str) -> int | None:
     Raises TwofourError for what is no array.
     """
     if hasattr(array, "__dlpack__") and hasattr(array, "__dlpack_device__"):
-        kind, number = array.__dlpack_device__()
+        try:
+            kind, number = array.__dlpack_device__()
+        except Exception as failure:
+            raise _refused(failure, what) from None
         if kind in _DLPACK_HOST:
             return None
         if kind in _DLPACK_CUDA:
@@ -100,7 +105,8 @@ def _cuda_device(array: object, what: str) -> int | None:
         # The interface does not say which device; CuPy asks the driver about the address.
         module = sys.modules.get("cupy")
         return int(module.asarray(array).device.id) if module is not None else 0
-    raise TwofourError(f"{what}: expected a NumPy array, got {type(array).__name__}")
+    kind = type(array).__name__
+    raise TwofourError(f"{what}: expected an array of NumPy or another library, got {kind}")
 
 
 def _imported(array: object, module, what: str):
@@ -108,16 +114,21 @@ def _imported(array: object, module, what: str):
     try:
         if not hasattr(array, "__dlpack__"):
             return module.asarray(array)
+        if hasattr(array, "is_neg") and array.is_neg():
+            # PyTorch negates such a tensor when it is read, and DLPack has no word for that.
+            array = array.resolve_neg()
         if _is_bf16(array):
             bits = array.view(_namespace(array).int16)
             return module.from_dlpack(bits).view(np.uint16)
         return module.from_dlpack(array)
     except Exception as failure:
-        # Libraries refuse in many ways: for gradients, layouts, dtypes, devices.
-        lines = str(failure).strip().splitlines() or [type(failure).__name__]
-        raise TwofourError(
-            f"{what}: expected an array that DLPack can pass on, got: {lines[0]}"
-        ) from None
+        raise _refused(failure, what) from None
+
+
+def _refused(failure: Exception, what: str) -> TwofourError:
+    """Libraries refuse in many ways: for gradients, layouts, dtypes, devices."""
+    lines = str(failure).strip().splitlines() or [type(failure).__name__]
+    return TwofourError(f"{what}: expected an array that DLPack can pass on, got: {lines[0]}")
 
 
 def _is_bf16(array: object) -> bool:
