@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from twofour.dialects.stencil.aliases import is_memory
 from twofour.dialects.stencil.box import Box
+from twofour.dialects.stencil.ops import ApplyOp
 from twofour.dialects.stencil.sweep import enclosing_function
 from twofour.dialects.stencil.traversal import functions, nested_ops
 from twofour.dialects.stencil.types import FieldType
@@ -22,6 +23,7 @@ from twofour.runtime.dtypes import field_element_type
 from twofour.runtime.native import MAX_RANK
 
 ROTATION_ATTRIBUTE = "stencil.rotation"
+_LOOPS = "scf.for", "scf.while", "scf.forall", "scf.parallel"
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ def _describe(function, filename: str, callers: tuple[str, ...]) -> Program:
         for operand in filter(is_memory, op.operands):
             for index in roots.of(operand):
                 arguments[index] = replace(arguments[index], loaded=True)
-    loops = nested_ops(function, "scf.for", "scf.while", "scf.forall", "scf.parallel")
+    loops = [op for op in nested_ops(function, *_LOOPS) if not _is_in_apply(op)]
     storing = {callee.name for _, callee in calls if callee.outputs}
     carrying = [
         *(loop.location for loop in loops if _holds_store(loop, storing)),
@@ -153,6 +155,14 @@ def _describe(function, filename: str, callers: tuple[str, ...]) -> Program:
         results=len(function.type.results),
         time_loop=source_location(carrying[0], filename) if carrying else None,
     )
+
+
+def _is_in_apply(op) -> bool:
+    """Whether an op computes points of an apply: a loop there does not carry fields."""
+    parent = op.operation.parent
+    while parent.name not in ("func.func", ApplyOp.OPERATION_NAME):
+        parent = parent.operation.parent
+    return parent.name == ApplyOp.OPERATION_NAME
 
 
 def _callee(call, callers: tuple[str, ...]):

@@ -239,7 +239,7 @@ func.func private @seam(%commands: !llvm.ptr, %c: i64, %all_views: !llvm.ptr, %w
 
 
 def _runs(most_views: int) -> str:
-    calls = "\n".join(_call(views) for views in range(2, most_views + 1))
+    calls = "\n".join(_call(views) for views in range(1, most_views + 1))
     return f"""
 func.func private @run(%code: !llvm.ptr, %view: i64, %views: i64, %rows: i64, %all_views: !llvm.ptr,
                        %width: i64, %given_begin: i64, %given_end: i64) {{
