@@ -18,7 +18,11 @@ from twofour.dialects.stencil.sweep import (
 )
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.mlir import func, ir, memref
-from twofour.targets.cpu.kernel_abi import USES_INDEX_ATTRIBUTE, kernel_function
+from twofour.targets.cpu.kernel_abi import (
+    TABLES_ATTRIBUTE,
+    USES_INDEX_ATTRIBUTE,
+    kernel_function,
+)
 
 # Emits the loops of a kernel: the region, its function, the views and numbers of the region, and
 # the range of the outermost axis.
@@ -46,13 +50,20 @@ def _append_kernel(region: AppliedRegion, name: str, emit_loops: Loops) -> None:
         function = kernel_function(name, types, end)
         if nested_ops(region.apply, IndexOp.OPERATION_NAME):
             function.attributes[USES_INDEX_ATTRIBUTE] = ir.UnitAttr.get()
+        tables = [n for n, value in enumerate(region.scalars, first) if _is_table(value)]
+        if tables:
+            function.attributes[TABLES_ATTRIBUTE] = ir.DenseI64ArrayAttr.get(tables)
         with ir.InsertionPoint(function.entry_block):
             *arguments, begin, last = function.entry_block.arguments
             for number, scalar in enumerate(region.scalars, first):
-                if not isinstance(scalar.type, ir.MemRefType):
+                if not _is_table(scalar):
                     arguments[number] = memref.load(arguments[number], [])
             emit_loops(region, function, arguments, (begin, last))
             func.ReturnOp([])
+
+
+def _is_table(value: ir.Value) -> bool:
+    return isinstance(value.type, ir.MemRefType)
 
 
 def _in_memory(kind: ir.Type) -> ir.MemRefType:
@@ -61,7 +72,7 @@ def _in_memory(kind: ir.Type) -> ir.MemRefType:
 
 def _stored(scalar: ir.Value, apply: ApplyOp) -> ir.Value:
     """A number in memory of the function, written before the apply; a table is in memory."""
-    if isinstance(scalar.type, ir.MemRefType):
+    if _is_table(scalar):
         return scalar
     with ir.InsertionPoint.at_block_begin(enclosing_function(apply).entry_block), apply.location:
         place = memref.AllocaOp(_in_memory(scalar.type), [], []).result

@@ -44,6 +44,31 @@ func.func @f(%u: {FIELD}, %v: {FIELD}, %table: memref<2xf64>) {{
     np.testing.assert_array_equal(program(u, np.array([2.0, 3.0]))[1:9], 3 * u[1:9])
 
 
+def test_table_that_was_stored_to(compiled):
+    """Its reader must not be computed together with what is stored."""
+    program = compiled(f"""
+func.func @f(%u: {FIELD}, %m: memref<10xf64>, %v: {FIELD}) {{
+  %field = "stencil.external_load"(%m) : (memref<10xf64>) -> {FIELD}
+  {load("%t", "%u")}
+  %two = arith.constant 2.0 : f64
+  {apply("r", "%two")}
+  {store("%r", "%field")}
+  %s = "stencil.apply"() ({{
+    %i = arith.constant 4 : index
+    %w = memref.load %m[%i] : memref<10xf64>
+    %a = "stencil.access"(%t) {{offset = array<i64: 0>}} : ({TEMP}) -> f64
+    %p = arith.mulf %a, %w : f64
+    "stencil.return"(%p) : (f64) -> ()
+  }}) : () -> {TEMP}
+  {store("%s", "%v")}
+  return
+}}""")
+    u = np.arange(10.0)
+    table, product = program(u, np.zeros(10))
+    np.testing.assert_array_equal(table[1:9], 2 * u[1:9])
+    np.testing.assert_array_equal(product[1:9], u[1:9] * 2 * u[4])
+
+
 def test_memory_read_before_a_store_holds_the_old_value(compiled_for_cpu):
     program = compiled_for_cpu(f"""
 func.func @f(%u: {FIELD}, %m: memref<10xf64>, %v: {FIELD}) {{

@@ -55,6 +55,36 @@ func.func @planes(%u : !field, %k : !field, %v : !field)
   return
 }
 """
+# A memref that is written, then read at one of its points for all others.
+TABLE = """
+!field = !stencil.field<[0,90]x[0,20]xf64>
+!temp = !stencil.temp<?x?xf64>
+func.func @table(%w : !field, %m : memref<90x20xf64>, %z : !field)
+    attributes {stencil.rotation = array<i64: 2, 1, 0>} {
+  %fm = stencil.external_load %m : memref<90x20xf64> -> !field
+  %t = stencil.load %w : !field -> !temp
+  %x = stencil.apply(%a = %t : !temp) -> (!temp) {
+    %0 = stencil.access %a[-1, 0] : !temp
+    %1 = stencil.access %a[1, 0] : !temp
+    %2 = arith.mulf %0, %1 : f64
+    stencil.return %2 : f64
+  }
+  stencil.store %x to %fm(<[1, 0], [89, 20]>) : !temp to !field
+  %c = arith.constant 77 : index
+  %d = arith.constant 7 : index
+  %y = stencil.apply(%a = %t : !temp, %k = %m : memref<90x20xf64>, %i = %c : index,
+                     %j = %d : index) -> (!temp) {
+    %0 = stencil.access %a[0, 0] : !temp
+    %v = memref.load %k[%i, %j] : memref<90x20xf64>
+    %half = arith.constant 0.5 : f64
+    %1 = arith.mulf %0, %half : f64
+    %2 = arith.addf %1, %v : f64
+    stencil.return %2 : f64
+  }
+  stencil.store %y to %z(<[0, 0], [90, 20]>) : !temp to !field
+  return
+}
+"""
 # A loop whose first iteration reads another field than those that follow.
 LOOP = """
 !field = !stencil.field<[-1,91]x[-1,21]xf64>
@@ -238,6 +268,19 @@ def test_tables_that_are_ready(tmp_path, monkeypatch):
     stepper.get_ready()
     monkeypatch.delattr(round_tables.StepTables, "of_skewed")
     stepper.advance(inputs_of(stepper), 40)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_tables_that_a_step_writes(threads, tmp_path, monkeypatch):
+    """What is read anywhere has to be written everywhere before."""
+    share_small_work(monkeypatch)
+    skew_small_arrays(monkeypatch)
+    boundary = parse_boundary("fixed", 2)
+    stepper = executable_of(TABLE, tmp_path).field_stepper(boundary, threads)
+    inputs = inputs_of(stepper)
+    for steps in (1, 2, 9):
+        expected = one_by_one(stepper, boundary).advance(inputs, steps)
+        assert_same_bits(stepper.advance(inputs, steps), expected)
 
 
 @pytest.mark.parametrize("uses_index", [False, True])

@@ -121,6 +121,17 @@ def test_parts_of_many_threads_have_rows_for_two_seams():
     assert skewed([in_place(2000)], 2000, threads=1000) is None
 
 
+def test_tables_are_read_as_a_whole():
+    buffers = [square(4096)] * 3
+    inside = [View(number, box(4096)) for number in range(3)]
+    near = Launch(None, (inside[0], inside[2]), (inside[1],))
+    table = replace(near, tables=(1,))
+    writes = Launch(None, (inside[1],), (inside[2],))
+    assert not pass_on_whole([near, writes], buffers) and pass_on_whole([table, writes], buffers)
+    reads = [{touch.buffer for touch in footprint(one, buffers).touches} for one in (near, table)]
+    assert reads == [{0, 1, 2}, {0, 1}]
+
+
 def test_what_is_read_as_a_whole_must_not_be_written():
     row = Buffer((4098,), np.dtype(np.float64))
     buffers = [square(4096)] * 2 + [row]

@@ -132,6 +132,9 @@ def test_what_can_be_cut():
     assert can_be_cut([Launch(None, (*sweep.inputs, View(3, ())), sweep.outputs)], buffers)
     # Where points are must not matter, nor the rows of a field along one axis.
     assert not can_be_cut([sweep, replace(sweep, uses_index=True)], buffers)
+    table = Launch(None, (*sweep.inputs, View(2, ())), sweep.outputs)
+    assert can_be_cut([table], buffers)
+    assert not can_be_cut([replace(table, tables=(1,))], buffers)
     along = Launch(None, (*sweep.inputs, View(4, (slice(0, ROWS),))), sweep.outputs)
     assert not can_be_cut([along], buffers)
     assert not can_be_cut([sweep, Copy(5, (slice(0, 1),), 5, (slice(1, 2),))], buffers)

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from twofour.dialects.stencil.aliases import may_alias
+from twofour.dialects.stencil.aliases import is_memory, may_alias
 from twofour.dialects.stencil.chains import Chain, chain_ending_at
 from twofour.dialects.stencil.ops import AccessOp, ApplyOp, ReturnOp, WeightedSumOp
 from twofour.dialects.stencil.sweep import known_domain
@@ -83,9 +83,10 @@ class _Member:
 
     @cached_property
     def read_around(self) -> list[ir.Value]:
-        """The fields that are read elsewhere than at the point that is computed."""
+        """The memory that is read elsewhere than at the point that is computed."""
         loads = [defining_op(temp) for temp, offset in self.reads if any(offset)]
-        return [load.operands[0] for load in loads if load and _is(load, "stencil.load")]
+        fields = [load.operands[0] for load in loads if load and _is(load, "stencil.load")]
+        return [*fields, *filter(is_memory, self.captured)]
 
     def emit(self, block: ir.Block) -> list[ir.Value]:
         """Append the ops of the region to a block; its results."""

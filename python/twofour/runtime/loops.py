@@ -40,7 +40,8 @@ class Launch:
 
     `kernel` has `bind(views_in, views_out)`, or is the name of one that has. Where it takes
     numbers, `scalars` say which values these are, and they follow the views. With `uses_index`
-    results depend on where points are in the views.
+    results depend on where points are in the views. Inputs whose positions are in `tables` are read
+    anywhere.
     """
 
     kernel: object
@@ -48,6 +49,7 @@ class Launch:
     outputs: tuple[View, ...]
     scalars: tuple[int, ...] = ()
     uses_index: bool = False
+    tables: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

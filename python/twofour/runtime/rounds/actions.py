@@ -63,30 +63,36 @@ def footprint(action: Action, buffers: Sequence[Buffer], axis: int = 0) -> Footp
     """The rows that an action touches, those along an axis, of buffers which have all its axes."""
     if isinstance(action, Copy):
         return _footprint_of_copy(action, buffers, axis)
-    views = [(view, False) for view in action.inputs] + [(view, True) for view in action.outputs]
+    by_rows, _ = _inputs(action, buffers)
+    views = [(view, False) for view in by_rows] + [(view, True) for view in action.outputs]
     target, touches = _rows(action.outputs[0], buffers, axis), []
     for view, written in views:
-        if not _is_whole(view, action, buffers):
-            rows = _rows(view, buffers, axis)
-            first, last = rows.start - target.start, rows.stop - target.stop
-            touches.append(Touch(view.buffer, first, last, written))
+        rows = _rows(view, buffers, axis)
+        first, last = rows.start - target.start, rows.stop - target.stop
+        touches.append(Touch(view.buffer, first, last, written))
     return Footprint(target.start, target.stop, tuple(touches))
 
 
 def pass_on_whole(actions: Sequence[Action], buffers: Sequence[Buffer]) -> bool:
-    """Whether an action reads a buffer of fewer axes as a whole that one of them writes."""
+    """Whether an action reads a buffer as a whole that one of them writes."""
     launches = [action for action in actions if isinstance(action, Launch)]
-    whole = {
-        view.buffer for one in launches for view in one.inputs if _is_whole(view, one, buffers)
-    }
+    whole = {view.buffer for one in launches for view in _inputs(one, buffers)[1]}
     written = {view.buffer for one in launches for view in one.outputs}
     written |= {action.written for action in actions if isinstance(action, Copy)}
     return bool(whole & written)
 
 
-def _is_whole(view: View, launch: Launch, buffers: Sequence[Buffer]) -> bool:
+def _inputs(launch: Launch, buffers: Sequence[Buffer]) -> tuple[list[View], list[View]]:
+    """The inputs that are read near the rows that are written, and those that are as a whole.
+
+    The latter are tables, and buffers of fewer axes.
+    """
     axes = len(buffers[launch.outputs[0].buffer].shape)
-    return len(buffers[view.buffer].shape) < axes
+    by_rows, whole = [], []
+    for number, view in enumerate(launch.inputs):
+        fewer = len(buffers[view.buffer].shape) < axes
+        (whole if fewer or number in launch.tables else by_rows).append(view)
+    return by_rows, whole
 
 
 def _footprint_of_copy(copy: Copy, buffers: Sequence[Buffer], axis: int) -> Footprint:

@@ -46,13 +46,13 @@ class Cutting:
 
 
 def can_be_cut(actions: Sequence[Action], buffers: Sequence[Buffer]) -> bool:
-    """Whether all actions have the same three or more axes, and none depends on where it is."""
+    """Whether all actions have the same three or more axes, and none reads more than is near."""
     launches = [action for action in actions if isinstance(action, Launch)]
     views = [view for one in launches for view in (*one.inputs, *one.outputs)]
     ranks = {len(buffers[view.buffer].shape) for view in views} - {0}
     ranks |= {len(buffers[one.written].shape) for one in actions if isinstance(one, Copy)}
     has_axes = len(ranks) == 1 and min(ranks) >= LEAST_RANK
-    return has_axes and not any(one.uses_index for one in launches)
+    return has_axes and not any(one.uses_index or one.tables for one in launches)
 
 
 def along_strips(actions: Sequence[Action], buffers: Sequence[Buffer]) -> Chain:

@@ -33,7 +33,12 @@ from twofour.runtime import (
     resolve_threads,
 )
 from twofour.targets.cpu.jit import CompiledModule
-from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE, PAST_CACHES, USES_INDEX_ATTRIBUTE
+from twofour.targets.cpu.kernel_abi import (
+    INPUTS_ATTRIBUTE,
+    PAST_CACHES,
+    TABLES_ATTRIBUTE,
+    USES_INDEX_ATTRIBUTE,
+)
 from twofour.targets.cpu.register_tile import VECTORS
 from twofour.targets.cpu.step_driver import step_driver
 from twofour.targets.cpu.tile_driver import tile_driver
@@ -69,6 +74,7 @@ class CpuExecutable:
             self._calls = _calls(main, kernel_inputs)
             self._kernel_inputs = kernel_inputs
             self._using_index = _kernels_using_index(compiled.module)
+            self._tables = _tables_of_kernels(compiled.module)
             if self._calls is None:
                 _check_memory(main)
             rare = _split_off(compiled.module, PAST_CACHES)
@@ -200,6 +206,7 @@ class CpuExecutable:
                 step.inputs,
                 step.outputs,
                 uses_index=step.name in self._using_index,
+                tables=self._tables.get(step.name, ()),
             )
             for step in steps
         )
@@ -253,6 +260,15 @@ def _kernels_using_index(module: ir.Module) -> set[str]:
         op.attributes["sym_name"].value
         for op in module.body.operations
         if USES_INDEX_ATTRIBUTE in op.attributes
+    }
+
+
+def _tables_of_kernels(module: ir.Module) -> dict[str, tuple[int, ...]]:
+    """Which inputs kernels read anywhere, for those that have such ones."""
+    return {
+        op.attributes["sym_name"].value: tuple(op.attributes[TABLES_ATTRIBUTE])
+        for op in module.body.operations
+        if TABLES_ATTRIBUTE in op.attributes
     }
 
 

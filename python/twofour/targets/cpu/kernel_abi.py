@@ -32,6 +32,8 @@ IN_PLACE_ATTRIBUTE = "stencil.in_place"
 # On kernels whose results depend on the coordinates of points: their views must not be cut along
 # inner axes.
 USES_INDEX_ATTRIBUTE = "stencil.uses_index"
+# On kernels with inputs that they read anywhere, whatever point they compute: which these are.
+TABLES_ATTRIBUTE = "stencil.tables"
 PAST_CACHES = "_past_caches"
 
 
