@@ -41,6 +41,8 @@ def run_tool(tool: Callable[[list[str]], int], words: list[str] | None) -> int:
     """Run a tool on its command line; returns the exit status, 1 after one error line."""
     words = sys.argv[1:] if words is None else words
     try:
+        if sys.stdout is None:
+            raise TwofourError("cannot write the output: it is closed", SourceLocation("<stdout>"))
         status = tool(words)
         sys.stdout.flush()
         return status

@@ -118,13 +118,21 @@ def _parse_value(hint, text: str, what: str):
         return text
     try:
         if origin is tuple:
-            return tuple(arguments[0](item) for item in text.split(","))
+            return tuple(_parse_item(arguments[0], item) for item in text.split(","))
         if hint is bool:
             return {"true": True, "1": True, "false": False, "0": False}[text]
-        return hint(text)
+        return _parse_item(hint, text)
     except (ValueError, KeyError):
         kind = f"a list of {arguments[0].__name__}" if origin is tuple else hint.__name__
         raise TwofourError(f"expected {kind} for {what}, got '{text}'") from None
+
+
+def _parse_item(hint: type, text: str):
+    value = hint(text)
+    # Attributes have no place for more.
+    if hint is int and not -(2**63) <= value < 2**63:
+        raise ValueError
+    return value
 
 
 def _print_value(value) -> str:

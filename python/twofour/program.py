@@ -239,30 +239,37 @@ class _Roots:
     def __init__(self, arguments: list[ir.Value]):
         self.arguments = {value: index for index, value in enumerate(arguments)}
 
-    def of(self, value: ir.Value, seen: frozenset = frozenset()) -> set[int]:
-        if value in self.arguments:
-            return {self.arguments[value]}
-        if value in seen:
-            return set()
-        seen = seen | {value}
-        owner = defining_op(value)
-        if owner is None:
-            block = value.owner
-            loop = block.owner
-            if loop.operation.name != "scf.for":
-                return set()
-            position = list(block.arguments).index(value) - 1
-            terminator = list(block.operations)[-1]
-            carried = [loop.operands[3 + position], terminator.operands[position]]
-        elif owner.name in ("stencil.cast", "stencil.external_load"):
-            carried = [owner.operands[0]]
-        elif owner.name == "scf.for":
-            position = list(owner.results).index(value)
-            terminator = list(owner.regions[0].blocks[0].operations)[-1]
-            carried = [owner.operands[3 + position], terminator.operands[position]]
-        else:
-            return set()
-        return set().union(*(self.of(v, seen) for v in carried))
+    def of(self, value: ir.Value) -> set[int]:
+        found, waiting, seen = set(), [value], set()
+        while waiting:
+            value = waiting.pop()
+            if value in self.arguments:
+                found.add(self.arguments[value])
+            elif value not in seen:
+                seen.add(value)
+                waiting += _carried(value)
+        return found
+
+
+def _carried(value: ir.Value) -> list[ir.Value]:
+    """The values that a field is at first, and after each iteration of the loop that carries it."""
+    owner = defining_op(value)
+    if owner is None:
+        block = value.owner
+        loop = block.owner
+        if loop.operation.name != "scf.for":
+            return []
+        # The first argument is the index.
+        return _ends(loop, block, list(block.arguments).index(value) - 1)
+    if owner.name in ("stencil.cast", "stencil.external_load"):
+        return [owner.operands[0]]
+    if owner.name == "scf.for":
+        return _ends(owner, owner.regions[0].blocks[0], list(owner.results).index(value))
+    return []
+
+
+def _ends(loop, body: ir.Block, position: int) -> list[ir.Value]:
+    return [loop.operands[3 + position], list(body.operations)[-1].operands[position]]
 
 
 def _rotation(function, arguments: list[Argument], loops: bool) -> tuple[int, ...]:

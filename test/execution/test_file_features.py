@@ -6,6 +6,7 @@ import pytest
 
 from file_cases import NONLINEAR, close, random_field
 from twofour.accuracy import sweep_error
+from twofour.errors import TwofourError
 from twofour.runtime import element_type, from_storage, to_storage
 
 
@@ -35,6 +36,22 @@ func.func @ramp(%u: !field, %v: !field) {
     i, j = np.mgrid[-2:5, 3:8]
     expected[1:8, 1:6] = 10 * i + (j - 4) + u[1:8, 2:7]
     close(program(u), expected)
+
+
+SCALED = """
+!field = !stencil.field<[0,8]xf64>
+!temp = !stencil.temp<?xf64>
+func.func @scaled(%u: !field, %v: !field, %f: f64) {
+  %t = stencil.load %u : !field -> !temp
+  %r = stencil.apply(%a = %t : !temp, %w = %f : f64) -> (!temp) {
+    %x = stencil.access %a[0] : !temp
+    %y = arith.mulf %x, %w : f64
+    stencil.return %y : f64
+  }
+  stencil.store %r to %v(<[0], [8]>) : !temp to !field
+  return
+}
+"""
 
 
 def test_fields_of_lower_rank_and_scalars(compiled):
@@ -73,6 +90,19 @@ func.func @layers(%k: f32, %u: !box, %y: !stencil.field<[-1,8]xf64>, %n: i32,
     ratio = u[:, 2:] * y[None, :-2, None] / xz[1:, None, :]
     expected[:, 1:8] = (ratio * 0.375 - 3) * 1.5
     close(got, expected)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
+def test_scalars_of_other_types(compiled, dtype):
+    """They are rounded to the type, and have to be in its range."""
+    program = compiled(SCALED, dtype=dtype)
+    element = element_type(dtype)
+    u = to_storage(np.arange(8.0), element)
+    factor = from_storage(to_storage(np.float64(0.3), element), element)
+    expected = to_storage(np.float32(np.arange(8.0)) * np.float32(factor), element)
+    np.testing.assert_array_equal(program(u, scalars=[0.3]), expected)
+    with pytest.raises(TwofourError, match=f"scalar 0: expected a number in the range of {dtype}"):
+        program(u, scalars=[1e39])
 
 
 @pytest.mark.parametrize("boundary", [("fixed", "fixed"), ("periodic", "zero")], ids=",".join)

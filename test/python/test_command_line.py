@@ -3,6 +3,7 @@
 
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -75,6 +76,21 @@ def test_programs_from_standard_input(capsys, monkeypatch, command, said):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"// nothing\n")))
     assert main([command, "-"]) == 1
     assert capsys.readouterr().err.startswith("-:1:1: error: expected one function, got none")
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("twofour kernels >&-", "<stdout>:1:1: error: cannot write the output: it is closed\n"),
+        ("twofour-opt - >&- </dev/null", "<stdout>:1:1: error: cannot write the output: it is "),
+        ("twofour run - <&-", "-:1:1: error: cannot read the file: it is closed\n"),
+        ("twofour-opt <&-", "-:1:1: error: cannot read the file: it is closed\n"),
+    ],
+)
+def test_streams_that_are_closed(command, message):
+    tools = os.path.dirname(sys.executable)
+    run = subprocess.run(["bash", "-c", f"{tools}/{command}"], capture_output=True, text=True)
+    assert run.returncode == 1 and run.stderr.startswith(message) and run.stderr.count("\n") == 1
 
 
 REPEAT = """func.func @repeat(%n: i64, %u: !f, %v: !f) {

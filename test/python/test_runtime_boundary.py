@@ -2,6 +2,7 @@
 """Boundaries: spelling, the fold of coordinates, and halos against np.pad and scipy.ndimage."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -15,11 +16,13 @@ from twofour.runtime import (
     AxisBoundary,
     HaloRefresh,
     element_type,
+    field_element_type,
     float32_to_bf16,
     parse_boundary,
     refresh_halo,
     source_index,
 )
+from twofour.runtime.boundary import storage_constant
 
 PAD_MODES = {"periodic": "wrap", "reflect": "symmetric", "nearest": "edge"}
 BOUNDARIES = ("fixed", "zero", "constant(2.5)", "periodic", "reflect", "nearest")
@@ -146,6 +149,29 @@ def test_the_later_axis_decides_in_corners(boundary):
 def test_bad_constants(value):
     with pytest.raises(TwofourError, match="expected a finite boundary constant, got"):
         AxisBoundary("constant", value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        ("i8", -128, -128),
+        ("i8", 128, "from -128 to 127 (i8) as boundary constant, got 128"),
+        ("i8", 1.5, "got 1.5"),
+        ("i1", 1, True),
+        ("i1", 2, "from 0 to 1 (i1)"),
+        ("i64", 2.0**63, "(i64)"),
+        ("i64", -(2.0**63), -(2**63)),
+    ],
+)
+def test_constants_of_integers(kind, value, expected):
+    entry, element = AxisBoundary("constant", value), field_element_type(kind)
+    if isinstance(expected, str):
+        with pytest.raises(TwofourError, match=re.escape(expected)):
+            storage_constant(entry, element)
+        return
+    found = storage_constant(entry, element)
+    assert found == expected and found.dtype == element.storage
+    assert storage_constant(AxisBoundary("zero"), element) == 0
 
 
 def test_the_rim_of_a_fixed_axis_has_images():

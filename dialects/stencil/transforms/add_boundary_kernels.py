@@ -18,10 +18,11 @@ kernel takes. No function launches it: the runtime does, between calls.
 from dataclasses import dataclass
 from typing import ClassVar
 
+from twofour.errors import TwofourError
 from twofour.mlir import ir
-from twofour.mlir_support import error_at
 from twofour.options import Chip
 from twofour.passes import ModulePass
+from twofour.runtime.native import MAX_RANK
 from twofour.targets.gpu.boundary_kernel import build_boundary_kernel
 from twofour.targets.gpu.kernel_abi import kernel_module
 
@@ -40,13 +41,15 @@ class AddBoundaryKernelsPass(ModulePass):
     rank: int = 1
     bits: tuple[int, ...] = (32,)
 
-    def run(self, module: ir.Operation) -> None:
-        if self.rank < 1:
-            raise error_at(module, f"expected arrays of at least one axis, got rank {self.rank}")
+    def __post_init__(self):
+        if not 1 <= self.rank <= MAX_RANK:
+            raise TwofourError(f"expected arrays of 1 to {MAX_RANK} axes, got {self.rank}")
         for bits in self.bits:
             if bits not in SIZES:
                 wanted = ", ".join(map(str, SIZES))
-                raise error_at(module, f"expected elements of {wanted} bits, got {bits}")
+                raise TwofourError(f"expected elements of {wanted} bits, got {bits}")
+
+    def run(self, module: ir.Operation) -> None:
         with module.location, ir.InsertionPoint(kernel_module(module, self.chip)):
             for bits in dict.fromkeys(self.bits):
                 build_boundary_kernel(self.rank, bits)

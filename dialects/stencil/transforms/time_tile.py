@@ -76,7 +76,7 @@ class TimeTilePass(ModulePass):
     def run(self, module: ir.Operation) -> None:
         for function in functions(module):
             step = linear_step(function)
-            if step is None or step.weighted_sum.results[0].type.box.rank != len(self.extents):
+            if step is None or step.weighted_sum.results[0].type.rank != len(self.extents):
                 continue
             tile = ir.DenseI64ArrayAttr.get([self.steps, *self.extents])
             function.attributes[TIME_TILE_ATTRIBUTE] = tile

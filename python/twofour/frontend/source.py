@@ -81,6 +81,8 @@ def read_text(filename: str) -> str:
 
     Raises TwofourError when it cannot be read or is not UTF-8 text.
     """
+    if filename == "-" and sys.stdin is None:
+        raise TwofourError("cannot read the file: it is closed", SourceLocation(filename))
     try:
         data = sys.stdin.buffer.read() if filename == "-" else Path(filename).read_bytes()
     except (OSError, ValueError) as failure:

@@ -229,12 +229,26 @@ def storage_constant(entry: AxisBoundary, element: ElementType) -> np.generic:
 
     Raises TwofourError where it is out of the range of `element`.
     """
+    if element.storage.kind in "bi":
+        return _integer_constant(entry, element)
     value = to_storage(np.float64(entry.value if entry.mode == "constant" else 0.0), element)
     if not np.isfinite(from_storage(value, element)):
         raise TwofourError(
             f"expected a boundary constant in the range of {element.name}, got {entry.value}"
         )
     return value[()]
+
+
+def _integer_constant(entry: AxisBoundary, element: ElementType) -> np.generic:
+    value = entry.value if entry.mode == "constant" else 0
+    bits = 1 if element.storage.kind == "b" else 8 * element.itemsize
+    low, high = (0, 1) if bits == 1 else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    if value != int(value) or not low <= int(value) <= high:
+        raise TwofourError(
+            f"expected an integer from {low} to {high} ({element.name}) as boundary constant, got "
+            f"{value:g}"
+        )
+    return element.storage.type(int(value))
 
 
 def refresh_halo(

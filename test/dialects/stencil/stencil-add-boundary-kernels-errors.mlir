@@ -1,8 +1,9 @@
-// RUN: twofour-opt %s --split-input-file --verify-diagnostics --stencil-add-boundary-kernels="rank=2 bits=16,24"
-// RUN: not twofour-opt %s --stencil-add-boundary-kernels=rank=0 2>&1 | filecheck %s --check-prefix=RANK
+// RUN: not twofour-opt %s --stencil-add-boundary-kernels=rank=0 2>&1 | filecheck %s --check-prefix=LEAST
+// RUN: not twofour-opt %s --stencil-add-boundary-kernels=rank=33 2>&1 | filecheck %s --check-prefix=MOST
+// RUN: not twofour-opt %s --stencil-add-boundary-kernels="rank=2 bits=16,24" 2>&1 | filecheck %s --check-prefix=BITS
 
-// RANK: error: 'builtin.module' op expected arrays of at least one axis, got rank 0
-
-// expected-error @+1 {{'builtin.module' op expected elements of 8, 16, 32, 64 bits, got 24}}
+// LEAST: <pass-pipeline>:1:16: error: expected arrays of 1 to 32 axes, got 0
+// MOST: <pass-pipeline>:1:16: error: expected arrays of 1 to 32 axes, got 33
+// BITS: <pass-pipeline>:1:16: error: expected elements of 8, 16, 32, 64 bits, got 24
 module {
 }

@@ -1,6 +1,10 @@
 // RUN: twofour-opt %s --split-input-file --stencil-time-tile='steps=8 extents=48,512' | filecheck %s
 // RUN: not twofour-opt %s --stencil-time-tile=steps=0 2>&1 | filecheck %s --check-prefix=STEPS
 // RUN: not twofour-opt %s --stencil-time-tile=extents=4,0 2>&1 | filecheck %s --check-prefix=EXTENTS
+// RUN: twofour-opt %S/../../../docs/examples/heat2d.mlir --stencil-extract-weights --stencil-time-tile | filecheck %s --check-prefix=UNKNOWN
+
+// Bounds need not be known yet.
+// UNKNOWN: attributes {stencil.time_tile = array<i64: 4, 64, 512>}
 
 // STEPS: error: expected a positive number of steps, got 0
 // EXTENTS: error: expected positive extents, got [4, 0]

@@ -11,6 +11,7 @@ import numpy as np
 from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.box import Box
 from twofour.runtime.buffer_pool import BufferPool
+from twofour.runtime.dtypes import ElementType, to_storage
 from twofour.runtime.fields.refills import Refill
 from twofour.runtime.fields.spec import FieldSpec
 from twofour.runtime.fields.stepping import FieldStepper
@@ -95,7 +96,7 @@ class NativeFieldStepper(HostFieldStepper):
     def __init__(
         self,
         fields: Sequence[FieldSpec],
-        numbers: Mapping[int, np.dtype],
+        numbers: Mapping[int, ElementType],
         rotation: Sequence[int],
         steps: Sequence[Step],
         workspaces: Sequence[tuple[tuple[int, ...], np.dtype]],
@@ -152,7 +153,7 @@ class NativeFieldStepper(HostFieldStepper):
             for number, kind in enumerate(self._workspaces)
         ]
         arrays = [
-            np.array(argument, self._numbers[place]) if place in self._numbers else argument
+            to_storage(argument, self._numbers[place]) if place in self._numbers else argument
             for place, argument in enumerate(arguments)
         ]
         cells = [np.empty((), INDEX) for _ in self._indices]
@@ -186,7 +187,7 @@ class NativeFieldStepper(HostFieldStepper):
 
     def _build(self, bounds: Mapping[int, int]) -> Program:
         arguments = {field.position: (field.shape, field.element.storage) for field in self.fields}
-        arguments |= {place: ((), dtype) for place, dtype in self._numbers.items()}
+        arguments |= {place: ((), element.storage) for place, element in self._numbers.items()}
         kinds = [*(arguments[place] for place in range(len(arguments))), *self._workspaces]
         cells = {index: len(kinds) + number for number, index in enumerate(self._indices)}
         kinds += [((), INDEX) for _ in cells]

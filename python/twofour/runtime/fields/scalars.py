@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from twofour.errors import TwofourError
+from twofour.runtime.dtypes import field_element_type, from_storage, to_storage
 
 _INTEGER_BITS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64, "index": 64}
 
@@ -15,8 +16,8 @@ _INTEGER_BITS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64, "index": 64}
 def read_scalars(scalars: Sequence[float | int | str], elements: Sequence[str]) -> list:
     """The arguments of a program that are numbers, one for each element type in `elements`.
 
-    Texts are read as numbers. Integer types take integers in their range (i1: 0 and 1), f32 takes
-    numbers in its range. Raises TwofourError for all others.
+    Texts are read as numbers. Integer types take integers in their range (i1: 0 and 1), others
+    numbers in theirs. Raises TwofourError for all others.
     """
     if isinstance(scalars, str | bytes) or not np.iterable(scalars):
         raise TwofourError(f"expected a sequence of scalar arguments, got {scalars!r}")
@@ -35,7 +36,7 @@ def read_scalars(scalars: Sequence[float | int | str], elements: Sequence[str]) 
             expected = f"an integer from {low} to {high} ({element})"
         else:
             number = _real(value)
-            fits = number is not None and not (element == "f32" and _overflows(number))
+            fits = number is not None and not _overflows(number, element)
             expected = f"a number in the range of {element}"
         if not fits:
             raise TwofourError(f"scalar {position}: expected {expected}, got {value!r}")
@@ -61,7 +62,8 @@ def _real(value: object) -> float | None:
         return None
 
 
-def _overflows(number: float) -> bool:
-    """Whether a finite number becomes infinite in f32."""
-    with np.errstate(over="ignore"):
-        return math.isfinite(number) and bool(np.isinf(np.float32(number)))
+def _overflows(number: float, element: str) -> bool:
+    """Whether a finite number becomes infinite in a type."""
+    kind = field_element_type(element)
+    rounded = from_storage(to_storage(np.float64(number), kind), kind)
+    return math.isfinite(number) and bool(np.isinf(rounded))

@@ -181,7 +181,7 @@ class CpuExecutable:
             for shape, element in self._calls.workspaces
         )
         numbers = {
-            argument.index: np.dtype(_scalar_type(argument.element))
+            argument.index: field_element_type(argument.element)
             for argument in program.arguments
             if not argument.is_field
         }
