@@ -340,18 +340,20 @@ class FieldProgram(_Compiled):
                 "expected input and output fields of one type to fuse steps", SourceLocation(path)
             )
 
-    def __call__(self, *inputs, steps: int = 1, scalars=(), progress=None):
+    def __call__(self, *inputs, steps: int = 1, scalars=(), progress=None, resume: bool = False):
         """The stored fields after `steps` calls: one array, or a tuple where there are several.
 
+        With `resume` the input fields of the call that would come next, such as two time levels.
         `scalars` are the arguments that are numbers, in order: numbers, or texts of them. Raises
         TwofourError for arrays and numbers that do not fit the program's arguments.
         """
         if self._loaded is not None:
-            return self._loaded(*inputs, steps=steps, scalars=scalars, progress=progress)
+            return self._loaded(
+                *inputs, steps=steps, scalars=scalars, progress=progress, resume=resume
+            )
         numbers = read_scalars(scalars, self._scalars)
         if self._linear is None:
-            results = advance_fields(self._fields, inputs, steps, numbers, progress)
-            return results[0] if len(results) == 1 else tuple(results)
+            return advance_fields(self._fields, inputs, steps, numbers, progress, resume)
         if len(inputs) != 1:
             raise TwofourError(f"expected 1 input field, got {len(inputs)}")
         shape = self.inputs[0].shape

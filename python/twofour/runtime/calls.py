@@ -34,10 +34,12 @@ def advance_fields(
     steps: int,
     scalars: Sequence[float | int] = (),
     progress: Report | None = None,
-) -> list:
-    """Return the stored fields after `steps` calls, from arrays of any kind for the loaded ones.
+    resume: bool = False,
+):
+    """Return the stored fields after `steps` calls: one array, or a tuple of several.
 
-    A result is of the kind of the first input of its element type, or of the first input.
+    With `resume` it is the loaded ones, as the next call takes them. `inputs` are arrays of any
+    kind. A result is of the kind of the first input of its element type, or of the first input.
     """
     memory = stepper.memory
     loaded = stepper.loaded(inputs)
@@ -46,12 +48,13 @@ def advance_fields(
             take(array, field.element, memory, shape=field.shape, what=f"input {number}")
             for number, (array, field) in enumerate(zip(inputs, loaded, strict=True))
         ]
-        results = stepper.advance(taken, steps, scalars, progress)
-        if not inputs:
-            return results
-        kind = dict(reversed([(f.element, array) for array, f in zip(inputs, loaded, strict=True)]))
-        stored = [field for field in stepper.fields if field.stored]
-        return [
-            give(result, kind.get(field.element, inputs[0]), memory)
-            for result, field in zip(results, stored, strict=True)
-        ]
+        results = stepper.advance(taken, steps, scalars, progress, resume)
+        if inputs:
+            kind = {f.element: a for a, f in reversed(list(zip(inputs, loaded, strict=True)))}
+            results = [
+                give(result, kind.get(field.element, inputs[0]), memory)
+                for result, field in zip(
+                    results, loaded if resume else stepper.outputs, strict=True
+                )
+            ]
+    return results[0] if len(results) == 1 else tuple(results)

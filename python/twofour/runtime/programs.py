@@ -117,17 +117,18 @@ class LoadedFieldProgram(LoadedProgram):
         scalars: Sequence[float | int | str] = (),
         boundary: Boundary = None,
         progress: Report | None = None,
+        resume: bool = False,
     ):
         """Return the stored fields after `steps` calls: one array, or a tuple of several.
 
-        `scalars` are the arguments that are numbers, in order. Raises TwofourError as
-        LoadedStencil does.
+        With `resume` it is the input fields of the call that would come next. `scalars` are the
+        arguments that are numbers, in order. Raises TwofourError as LoadedStencil does.
         """
         program = self.bundle.program
         if isinstance(program, FieldsProgram):
             numbers = read_scalars(scalars, program.scalars)
-            results = advance_fields(self.stepper(boundary), inputs, steps, numbers, progress)
-            return results[0] if len(results) == 1 else tuple(results)
+            stepper = self.stepper(boundary)
+            return advance_fields(stepper, inputs, steps, numbers, progress, resume)
         read_scalars(scalars, ())
         if len(inputs) != 1:
             raise TwofourError(f"expected 1 input field, got {len(inputs)}")

@@ -137,6 +137,10 @@ class NativeFieldStepper(HostFieldStepper):
             return values
         return super()._input_buffer(position, values, steps)
 
+    def _own(self, position: int, buffer: np.ndarray, inputs: Sequence) -> np.ndarray:
+        is_shared = any(np.may_share_memory(buffer, array) for array in inputs)
+        return self._copied(position, buffer) if is_shared else buffer
+
     def _result_buffer(self, field: FieldSpec, heir: np.ndarray, steps: int) -> np.ndarray:
         if not steps or field.position not in self._overwritten:
             return super()._result_buffer(field, heir, steps)

@@ -57,9 +57,11 @@ class FieldStepper:
         steps: int,
         scalars: Sequence[float | int] = (),
         progress: Callable[[int, int], None] | None = None,
+        resume: bool = False,
     ) -> list[np.ndarray]:
         """Return the stored fields after `steps` calls, as new arrays in the order of arguments.
 
+        With `resume` it is the loaded ones, as the next call takes them: what a run goes on with.
         `inputs` are the loaded fields in order; they are not modified. A field that is only
         stored starts as a copy of the field that takes over its buffer, so that halos keep their
         values, or as zeros. `scalars` are the arguments that are numbers, in order, as
@@ -87,7 +89,7 @@ class FieldStepper:
         if progress is not None:
             self.memory.synchronize()
             progress(steps, steps)
-        return self._results(arguments, inputs, loaded, steps)
+        return self._results(arguments, inputs, loaded, steps, resume)
 
     def get_ready(self) -> None:
         """Do what the first run would have to do before it begins."""
@@ -106,6 +108,11 @@ class FieldStepper:
                 progress(done, steps)
                 reported = time.monotonic()
         return run.arguments
+
+    @property
+    def outputs(self) -> list[FieldSpec]:
+        """The stored fields."""
+        return [field for field in self.fields if field.stored]
 
     def loaded(self, inputs: Sequence) -> list[FieldSpec]:
         """The loaded fields; raises TwofourError where there are not as many inputs."""
@@ -144,6 +151,10 @@ class FieldStepper:
         """The buffer of a field that is only stored, with values of the one that takes it over."""
         return self._copied(field.position, heir)
 
+    def _own(self, position: int, buffer, inputs: Sequence):
+        """A buffer of an argument that no input shares."""
+        return buffer
+
     def _copied(self, position: int, values):
         """A buffer for an argument, with these values."""
         return self.memory.array(values)
@@ -152,17 +163,17 @@ class FieldStepper:
         """The buffer of an argument, with zeros."""
         return self.memory.zeros(shape, dtype)
 
-    def _results(self, arguments, inputs, loaded, steps: int) -> list[np.ndarray]:
+    def _results(self, arguments, inputs, loaded, steps: int, resume: bool) -> list[np.ndarray]:
         results = []
-        for field in self.fields:
-            if field.stored:
-                buffer = arguments[field.position]
-                if steps and field.position in self.halos.refresh:
-                    self.halos.refresh[field.position](buffer)
-                array = self.memory.result(buffer)
-                like = next((a for a, f in zip(inputs, loaded, strict=True)
-                             if f.element == field.element), None)  # fmt: skip
-                results.append(array if like is None else array.view(like.dtype))
+        for field in loaded if resume else self.outputs:
+            place = self.rotation[field.position] if resume and steps else field.position
+            buffer = arguments[place]
+            if steps and field.position in self.halos.refresh:
+                self.halos.refresh[field.position](buffer)
+            array = self.memory.result(self._own(place, buffer, inputs))
+            like = next((a for a, f in zip(inputs, loaded, strict=True)
+                         if f.element == field.element), None)  # fmt: skip
+            results.append(array if like is None else array.view(like.dtype))
         return results
 
 

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs that go on with what the run before ended with."""
+
+import numpy as np
+import pytest
+
+from file_cases import random_field
+
+# Waves in a medium: two time levels, and a field that is only read.
+WAVES = """
+!field = !stencil.field<[-1,21]x[-1,10]xf64>
+!temp = !stencil.temp<?x?xf64>
+func.func @waves(%old : !field, %now : !field, %speed : !field, %next : !field)
+    attributes {stencil.rotation = array<i64: 1, 3, 2, 0>} {
+  %ot = stencil.load %old : !field -> !temp
+  %nt = stencil.load %now : !field -> !temp
+  %st = stencil.load %speed : !field -> !temp
+  %r = stencil.apply(%o = %ot : !temp, %n = %nt : !temp, %s = %st : !temp) -> (!temp) {
+    %b = stencil.access %o[0, 0] : !temp
+    %c = stencil.access %n[0, 0] : !temp
+    %w = stencil.access %n[-1, 0] : !temp
+    %e = stencil.access %n[1, 1] : !temp
+    %k = stencil.access %s[0, 0] : !temp
+    %0 = arith.addf %w, %e : f64
+    %1 = arith.subf %0, %c : f64
+    %2 = arith.mulf %1, %k : f64
+    %3 = arith.subf %c, %b : f64
+    %4 = arith.addf %2, %3 : f64
+    stencil.return %4 : f64
+  }
+  stencil.store %r to %next(<[0, 0], [20, 9]>) : !temp to !field
+  return
+}
+"""
+MEAN = """
+!field = !stencil.field<[-1,9]xf64>
+!temp = !stencil.temp<?xf64>
+func.func @mean(%u : !field, %v : !field) {
+  %t = stencil.load %u : !field -> !temp
+  %r = stencil.apply(%a = %t : !temp) -> (!temp) {
+    %half = arith.constant 0.5 : f64
+    %w = stencil.access %a[-1] : !temp
+    %e = stencil.access %a[1] : !temp
+    %s = arith.addf %w, %e : f64
+    %m = arith.mulf %s, %half : f64
+    stencil.return %m : f64
+  }
+  stencil.store %r to %v(<[0], [8]>) : !temp to !field
+  return
+}
+"""
+
+
+@pytest.mark.parametrize("boundary", [("reflect", "zero"), ("periodic", "fixed")], ids=",".join)
+def test_two_time_levels(compiled, boundary):
+    program = compiled(WAVES, boundary=boundary)
+    inputs = [random_field((22, 11), number) for number in range(3)]
+    if boundary[1] == "fixed":
+        # What is never updated is the same at all times.
+        for rim in (0, -1):
+            inputs[0][:, rim] = inputs[1][:, rim]
+    whole = program(*inputs, steps=9)
+    state = inputs
+    for steps in (1, 0, 5, 2):
+        before = [array.copy() for array in state]
+        after = program(*state, steps=steps, resume=True)
+        assert all(map(np.array_equal, before, state))
+        assert not any(np.shares_memory(one, other) for one in after for other in state)
+        state = after
+    assert len(state) == 3
+    np.testing.assert_array_equal(state[2], inputs[2])
+    np.testing.assert_array_equal(program(*state), whole)
+
+
+@pytest.mark.parametrize("boundary", ["fixed", "periodic"])
+def test_one_field_goes_on_with_the_result(compiled, boundary):
+    program = compiled(MEAN, boundary=boundary)
+    u = random_field((10,), 1)
+    state = program(u, steps=3, resume=True)
+    np.testing.assert_array_equal(state, program(u, steps=3))
+    np.testing.assert_array_equal(program(state, steps=2), program(u, steps=5))
