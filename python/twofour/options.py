@@ -57,6 +57,11 @@ class CompileOptions:
             )
         schedules = CPU_SCHEDULES if self.target == "cpu" else GPU_SCHEDULES
         if self.schedule not in schedules:
+            if self.schedule in (*CPU_SCHEDULES, *GPU_SCHEDULES):
+                other = "a GPU target" if self.target == "cpu" else "target 'cpu'"
+                raise TwofourError(
+                    f"expected {other} for schedule '{self.schedule}', got target '{self.target}'"
+                )
             hint = suggest(str(self.schedule), schedules)
             raise TwofourError(f"unknown schedule '{self.schedule}'{hint}")
         if self.dtype == TF32 and self.target == "cpu":

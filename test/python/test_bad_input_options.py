@@ -37,6 +37,17 @@ def folder(tmp_path, monkeypatch):
         (["run", *SMALL, "--target", "cpuu"], 38, "unknown target 'cpuu'; did you mean 'cpu'?"),
         (["run", *SMALL, "--schedule", "sparce"], 40, "did you mean 'sparse'?"),
         (["explain", KERNEL, "--schedule", "q"], 32, "unknown schedule 'q'"),
+        (["run", *SMALL, "--schedule", "stream"], 40, "a GPU target for schedule 'stream', got"),
+        (
+            ["run", *SMALL, "--schedule", "direct", "--target", "sim:sm_90"],
+            40,
+            "expected target 'cpu' for schedule 'direct', got target 'sim:sm_90'",
+        ),
+        (
+            ["run", *SMALL, "--threads", "2", "--target", "sim:sm_90"],
+            29,
+            "expected target 'cpu' for --threads, got 'sim:sm_90'",
+        ),
         (["run", *SMALL, "--boundary", "periodik"], 40, "did you mean 'periodic'?"),
         (["run", *SMALL, "--boundary", "fixed,periodik"], 40, "got 'periodik'"),
         (["run", *SMALL, "--boundary", "fixed,zero,zero"], 40, "2 boundaries, got 'fixed,zero,"),

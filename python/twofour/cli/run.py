@@ -29,6 +29,8 @@ def run(options: argparse.Namespace) -> None:
         raise TwofourError(
             f"expected --profile with a target such as sim:sm_90, got '{options.target}'"
         )
+    if options.threads is not None and options.target != "cpu":
+        raise TwofourError(f"expected target 'cpu' for --threads, got '{options.target}'")
     wanted = asdict(compile_options(options))
     program = compile(options.source, boundary=options.boundary, threads=options.threads, **wanted)
     is_kernel = isinstance(program, Stencil)
