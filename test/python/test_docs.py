@@ -21,6 +21,7 @@ from twofour.cli.main import main as twofour
 from twofour.dialects.nm.transforms.crush import CrushPass
 from twofour.dialects.stencil.ops import LoadOp
 from twofour.opt.main import main as twofour_opt
+from twofour.passes import pass_class, pass_names
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -37,6 +38,19 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 def relative(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
+
+
+def test_every_pass_of_a_dialect_is_in_its_readme():
+    for name in pass_names():
+        dialect = pass_class(name).__module__.split(".")[2]
+        assert f"| `{name}` |" in (ROOT / "dialects" / dialect / "README.md").read_text()
+
+
+def test_every_module_of_the_stencil_dialect_is_in_its_readme():
+    folder = ROOT / "dialects" / "stencil"
+    modules = {path.name for path in folder.glob("*.py")} - {"__init__.py"}
+    text = (folder / "README.md").read_text()
+    assert [name for name in sorted(modules) if f"`{name}`" not in text] == []
 
 
 def test_generated_parts_are_current():

@@ -321,10 +321,9 @@ def read_bytes(layout: March, warps: int) -> float:
     for meeting in layout.meetings:
         for row in range(rows):
             starts.setdefault(row + meeting.across, []).append(meeting.start)
-    size = layout.itemsize
+    size, width = layout.itemsize, across + lo + hi + layout.overhang
     total = sum(
         sectors(size * (min(of_row) - lo), size * (max(of_row) - min(of_row) + width))
         for of_row in starts.values()
-        for width in (across + lo + hi + layout.overhang,)
     )
     return SECTOR * total / (rows * across)

@@ -66,7 +66,7 @@ def predict(gpu: GpuModel, costs: Costs, points: int) -> Prediction:
 
     Raises TwofourError for matrix instructions or types that the chip has no rate for.
     """
-    at_peak = _seconds_at_peak(gpu, costs, points)
+    at_peak = _seconds_at_peak(gpu, costs)
     reached = dict.fromkeys(at_peak, 1.0)
     spread = log2(1 + _span(gpu, costs, points) / SPREAD_BYTES)
     locality = max(0.5, 1 - SPREAD_LOSS * spread)
@@ -156,7 +156,7 @@ def _span(gpu: GpuModel, costs: Costs, points: int) -> float:
     return min(costs.span_bytes * gpu.multiprocessors, points * costs.store_bytes)
 
 
-def _seconds_at_peak(gpu: GpuModel, costs: Costs, points: int) -> dict[str, float]:
+def _seconds_at_peak(gpu: GpuModel, costs: Costs) -> dict[str, float]:
     """Seconds a point that each resource of the whole chip needs at its published peak."""
     clocks = gpu.clock_hz * gpu.multiprocessors
     mma_clocks = sum(

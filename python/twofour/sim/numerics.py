@@ -70,7 +70,6 @@ INTEGERS = {
 }
 
 _SIGN = np.uint64(1 << 63)
-_MAGNITUDE = np.uint64((1 << 63) - 1)
 _ONE = np.uint64(1)
 
 

@@ -235,7 +235,7 @@ def _of_far_arrays(
     best = min(found, key=time, default=None)
     if best is None or time(best) >= WORTHWHILE * plain:
         return None
-    near, far = times(best)
+    between, first = times(best)
     # The first number of rounds that take less, not as much.
-    fewest = math.floor(round(far / (plain - near), 6)) + 1
-    return replace(best, fewest=fewest, near=near, far=far)
+    fewest = math.floor(round(first / (plain - between), 6)) + 1
+    return replace(best, fewest=fewest, near=between, far=first)

@@ -330,7 +330,7 @@ def _extents(
         if longest >= 1:
             yield (min(longest, interior[0]), *rest)
             if threads > 1:
-                even = -(-interior[0] // (-(-interior[0] // longest // threads) * threads or 1))
+                even = -(-interior[0] // (-(-interior[0] // longest // threads) * threads))
                 yield (max(1, min(even, longest)), *rest)
     for rest in itertools.product(*choices):
         section = math.prod(e + g for e, g in zip(rest, grown[1:], strict=True))

@@ -35,7 +35,6 @@ from twofour.runtime.tiles.streamed import tile_steps
 from twofour.runtime.tiles.workspace import Workspace
 
 CONSTANTS = len((SOURCE, TARGET)) + len(SCRATCH)
-ARRAYS = CONSTANTS + 1
 # Workspaces that are kept for later runs.
 MOST_IDLE = 3
 

@@ -167,14 +167,14 @@ class _Emitter:
     def _row(self, row: ir.Value, bases, at: list[ir.Value], lanes: int) -> None:
         first = memref.load(self.tables["first"], [row])
         last = memref.load(self.tables["first"], [arith.addi(row, self._index(1))])
-        start, first = self._start(row, first, bases, at, lanes)
+        start, first = self._start(first, bases, at, lanes)
         loop = scf.ForOp(first, last, self._index(1), [start])
         with ir.InsertionPoint(loop.body):
             weight, value = self._term(loop.induction_variable, bases, lanes)
             scf.yield_([math.fma(weight, value, loop.inner_iter_args[0])])
         self._write(at, ElementCode(self.kernel.output).narrow(loop.results[0], lanes), lanes)
 
-    def _start(self, row, first: ir.Value, bases, at, lanes: int) -> tuple[ir.Value, ir.Value]:
+    def _start(self, first: ir.Value, bases, at, lanes: int) -> tuple[ir.Value, ir.Value]:
         """The number that a row's sum starts from, and the first term that is left to add."""
         constant = self.kernel.constant
         if self.addend is not None:

@@ -19,11 +19,6 @@ def element_bytes(element: ir.Type) -> int:
     return 8 if isinstance(element, ir.F64Type) else 4
 
 
-def tile_count(element: ir.Type) -> int:
-    """The matrix tiles of n x n elements, at every vector length: 8 of f64, 4 of f32."""
-    return element_bytes(element)
-
-
 class ScalableCode:
     """Emits operations on vectors of n elements and on tiles of n x n, in one function."""
 
