@@ -178,6 +178,19 @@ def test_marches_leave_nothing_to_a_loop_of_one_step(levels):
         assert (layout.march - layout.drained) % layout.unroll == 0
 
 
+def test_levels_leave_something_of_a_strip():
+    """Where they trim a strip by all of it, it does not stream."""
+
+    def layouts_of(offset, levels):
+        offsets = [(offset,), (11,)]
+        operator = chunk_operator(offsets, [0.5, 0.5])
+        return stream_layouts(operator, reach(offsets), levels=levels)
+
+    assert all(layout.width > 0 for layout in layouts_of(-36, 2))
+    with pytest.raises(Unsuitable, match="expected 4 levels that trim a strip of"):
+        layouts_of(-36, 4)
+
+
 def test_what_does_not_stream():
     kernel = KERNELS["heat2d_ftcs"]
     crushed = crush(kernel.offsets, kernel.weights, (1, 16))

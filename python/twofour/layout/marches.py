@@ -83,6 +83,12 @@ def marches(
         raise Unsuitable(
             f"expected at most {nearest.max_registers} registers, got about {nearest.registers}"
         )
+    trimmed, fitting = fitting[0], [layout for layout in fitting if layout.width > 0]
+    if not fitting:
+        raise Unsuitable(
+            f"expected {levels} levels that trim a strip of {trimmed.strip} outputs by less, got "
+            f"{sum(trimmed.trimmed)}"
+        )
     most = RING_BYTES - RESERVED_BYTES
     fitting = [layout for layout in fitting if layout.shared_bytes <= most]
     if not fitting:
