@@ -73,7 +73,10 @@ def enclosing_function(op) -> func.FuncOp:
 
 
 def kernel_name(op) -> str:
-    """A name for the kernel of an op, after its function, not yet taken in the module."""
+    """A name for the kernel of an op, after its function, not yet taken in the module.
+
+    Nor are those taken that begin with it and `_`: they are for what stands beside the kernel.
+    """
     function = enclosing_function(op)
     module = function.operation.parent
     taken = {
@@ -83,7 +86,8 @@ def kernel_name(op) -> str:
         if "sym_name" in symbol.attributes
     }
     prefix = f"{function.attributes['sym_name'].value}_kernel"
-    return next(f"{prefix}{n}" for n in range(len(taken) + 1) if f"{prefix}{n}" not in taken)
+    names = (f"{prefix}{n}" for n in range(len(taken) + 1))
+    return next(n for n in names if not any(t == n or t.startswith(f"{n}_") for t in taken))
 
 
 def _kernels_of(op) -> list:

@@ -41,6 +41,7 @@ from twofour.options import CompileOptions
 from twofour.passes import ModulePass
 from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
 from twofour.program import Program, describe, select_function
+from twofour.targets.cpu.kernel_abi import PAST_CACHES_ATTRIBUTE
 
 # What is compiled: a kernel, the path of a file (`-`: standard input), or what was read from it.
 Source = str | Kernel | ProgramText
@@ -249,7 +250,7 @@ def _keep_called(module: ir.Module, name: str) -> None:
 
 
 def _check_symbols(module: ir.Module) -> None:
-    """Raise TwofourError for calls that cannot be linked and for names of fused steps.
+    """Raise TwofourError for calls that cannot be linked, and for functions that only we make.
 
     Declarations that nothing calls are erased.
     """
@@ -258,6 +259,8 @@ def _check_symbols(module: ir.Module) -> None:
         name = op.attributes["sym_name"].value
         if STEPS_ATTRIBUTE in op.attributes:
             raise error_at(op, f"expected no {STEPS_ATTRIBUTE}: fused steps are made, not read")
+        if PAST_CACHES_ATTRIBUTE in op.attributes:
+            raise error_at(op, f"expected no {PAST_CACHES_ATTRIBUTE}: kernels are made, not read")
         if not op.regions[0].blocks:
             if name in called:
                 raise error_at(op, f"expected a body, got a declaration of @{name} alone")

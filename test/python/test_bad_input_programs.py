@@ -141,6 +141,11 @@ def test_invalid_programs(capfd, folder, tool, words, old, new, at, message):
             "2:1",
             "expected no stencil.steps",
         ),
+        (
+            [("{\n  %t", "attributes {stencil.past_caches} {\n  %t")],
+            "2:1",
+            "expected no stencil.past_caches",
+        ),
         ([("%r, %out", "%r, %t"), ("64]>} : (", "64]>} : (")], "12:", "expects different type"),
     ],
 )

@@ -39,7 +39,12 @@ from twofour.mlir import func, ir
 from twofour.passes import ModulePass
 from twofour.runtime.page_offset import CACHE_LINE
 from twofour.targets.cpu.block_loops import ROWS_PAST_CACHES, BlockLoops
-from twofour.targets.cpu.kernel_abi import IN_PLACE_ATTRIBUTE, PAST_CACHES, EntryConstants
+from twofour.targets.cpu.kernel_abi import (
+    IN_PLACE_ATTRIBUTE,
+    PAST_CACHES,
+    PAST_CACHES_ATTRIBUTE,
+    EntryConstants,
+)
 from twofour.targets.cpu.read_ahead import ReadAhead
 from twofour.targets.cpu.register_tile import RegisterTile, given_tile
 from twofour.targets.cpu.row_sums import sum_rows
@@ -133,6 +138,8 @@ def _emit(
     elif past_caches:
         ahead = ReadAhead(region.last_rows(arguments), outputs, constants)
     function.attributes[IN_PLACE_ATTRIBUTE] = ir.UnitAttr.get()
+    if past_caches:
+        function.attributes[PAST_CACHES_ATTRIBUTE] = ir.UnitAttr.get()
     BlockLoops(
         VectorRegion(region, arguments, constants).emit,
         partial(sum_rows, [], rank),

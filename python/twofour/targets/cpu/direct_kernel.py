@@ -18,6 +18,7 @@ from twofour.targets.cpu.block_loops import BlockLoops
 from twofour.targets.cpu.elements import ElementCode
 from twofour.targets.cpu.kernel_abi import (
     IN_PLACE_ATTRIBUTE,
+    PAST_CACHES_ATTRIBUTE,
     EntryConstants,
     kernel_function,
     view_type,
@@ -166,6 +167,8 @@ def build_direct_kernel(
     arguments = [view_type(kernel.rank, element)] * (inputs + 1)
     function = kernel_function(kernel.name, arguments, inputs)
     function.attributes[IN_PLACE_ATTRIBUTE] = ir.UnitAttr.get()
+    if past_caches:
+        function.attributes[PAST_CACHES_ATTRIBUTE] = ir.UnitAttr.get()
     is_looped = rows_of is None and kernel.is_looped
     rows_of = rows_of or kernel.rows_of(unit)
     chosen = tile or kernel.tile(unit, ElementCode(element, unit.bytes).lanes, past_caches)

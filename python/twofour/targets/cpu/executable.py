@@ -36,6 +36,7 @@ from twofour.targets.cpu.jit import CompiledModule
 from twofour.targets.cpu.kernel_abi import (
     INPUTS_ATTRIBUTE,
     PAST_CACHES,
+    PAST_CACHES_ATTRIBUTE,
     TABLES_ATTRIBUTE,
     USES_INDEX_ATTRIBUTE,
 )
@@ -77,7 +78,7 @@ class CpuExecutable:
             self._tables = _tables_of_kernels(compiled.module)
             if self._calls is None:
                 _check_memory(main)
-            rare = _split_off(compiled.module, PAST_CACHES)
+            rare = _split_off(compiled.module, PAST_CACHES_ATTRIBUTE)
         self._code = CompiledModule(compiled.module, compiled.filename)
         # Compiled when it is needed: by far not all arrays are larger than the caches.
         self._rare_code = cache(lambda: CompiledModule(rare, compiled.filename))
@@ -234,12 +235,12 @@ def _calls(function, kernel_inputs: dict[str, int]) -> CallSequence | None:
         return None
 
 
-def _split_off(module: ir.Module, suffix: str) -> ir.Module:
-    """Move functions whose names end so, and that no other calls, to a new module."""
+def _split_off(module: ir.Module, attribute: str) -> ir.Module:
+    """Move functions that have an attribute, and that no other calls, to a new module."""
     moved = ir.Module.create()
     with ir.InsertionPoint(moved.body):
         for function in nested_ops(module, "func.func"):
-            if function.attributes["sym_name"].value.endswith(suffix):
+            if attribute in function.attributes:
                 function.operation.clone()
                 function.operation.erase()
     return moved

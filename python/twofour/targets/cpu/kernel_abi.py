@@ -6,7 +6,8 @@ outputs. An output view covers exactly the region to be written; an input view c
 region grown by the reach of that input's offsets, so that point x of the output reads index
 x + offset + reach_lo. Kernels know no extents: they run on any view.
 
-A kernel NAME_past_caches is the kernel NAME for arrays larger than the caches.
+A kernel NAME_past_caches is the kernel NAME for arrays larger than the caches, and says so in an
+attribute: functions of the user may have such names as well.
 
 Kernels of two axes may sum up rows in pairs, from an even row of the view on. Any range gives the
 bits of the whole. Where a part of an array is to have them, its view begins at an even row of the
@@ -35,6 +36,7 @@ USES_INDEX_ATTRIBUTE = "stencil.uses_index"
 # On kernels with inputs that they read anywhere, whatever point they compute: which these are.
 TABLES_ATTRIBUTE = "stencil.tables"
 PAST_CACHES = "_past_caches"
+PAST_CACHES_ATTRIBUTE = "stencil.past_caches"
 
 
 def kernel_function(name: str, arguments: Sequence[ir.Type], inputs: int) -> func.FuncOp:
