@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from twofour.dialects.stencil.box import Box
 from twofour.dialects.stencil.traversal import captured_values
+from twofour.identifiers import identifier
 from twofour.mlir import arith, func, ir, memref
 from twofour.mlir_support import defining_op, error_at
 from twofour.targets.cpu.kernel_abi import view_type
@@ -75,7 +76,8 @@ def enclosing_function(op) -> func.FuncOp:
 def kernel_name(op) -> str:
     """A name for the kernel of an op, after its function, not yet taken in the module.
 
-    Nor are those taken that begin with it and `_`: they are for what stands beside the kernel.
+    It is an identifier: LLVM ends the process at other names of GPU kernels. Names are taken as
+    well where others begin with them and `_`: those are for what stands beside the kernel.
     """
     function = enclosing_function(op)
     module = function.operation.parent
@@ -85,7 +87,7 @@ def kernel_name(op) -> str:
         for symbol in (other, *_kernels_of(other))
         if "sym_name" in symbol.attributes
     }
-    prefix = f"{function.attributes['sym_name'].value}_kernel"
+    prefix = f"{identifier(function.attributes['sym_name'].value)}_kernel"
     names = (f"{prefix}{n}" for n in range(len(taken) + 1))
     return next(n for n in names if not any(t == n or t.startswith(f"{n}_") for t in taken))
 

@@ -5,10 +5,13 @@ import numpy as np
 import pytest
 
 from file_cases import random_field
+from twofour.cli.main import main
 from twofour.compiler import compile_cpu
 from twofour.dialects.stencil import large_arrays
+from twofour.identifiers import identifier
 from twofour.options import CompileOptions
 from twofour.targets.cpu.executable import CpuExecutable
+from twofour.targets.cpu.stages import emit
 
 HEAD = """
 !field = !stencil.field<[-1,16]x[-1,20]xf32>
@@ -30,6 +33,16 @@ func.func @NAME(%u: !field, %v: !field) {
   return
 }
 """
+STAGES = [
+    ["--emit", "stencil"],
+    ["--emit", "llvm"],
+    ["--emit", "object"],
+    ["--target", "sme"],
+    ["--target", "sme", "--emit", "llvm"],
+    ["--target", "sm_90"],
+    ["--target", "sm_90", "--emit", "gpu"],
+    ["--target", "sm_90", "--emit", "ptx"],
+]
 
 
 def step(name: str, weight: float, called: str | None = None) -> str:
@@ -70,3 +83,33 @@ def test_functions_named_like_kernels(monkeypatch, compiled, called, large):
     monkeypatch.setattr(large_arrays, "past_caches", lambda *_: large)
     program = compiled(HEAD + step(called, 0.5) + step("f", 0.25, called), function="f")
     check(program, (0.5, 0.25))
+
+
+@pytest.mark.parametrize("name", ["heat-2d", "é", "llvm.x", "kernels", "2d"])
+def test_names_that_are_no_identifiers(compiled, name):
+    text = HEAD + step("g", 0.5) + step(f'"{name}"', 0.25, "g")
+    check(compiled(text, function=name), (0.5, 0.25))
+
+
+def test_names_that_make_one_identifier(compiled):
+    text = HEAD + step('"a b"', 0.5) + step('"a-b"', 0.25, '"a b"')
+    check(compiled(text, function="a-b"), (0.5, 0.25))
+
+
+@pytest.mark.parametrize("words", STAGES, ids=" ".join)
+@pytest.mark.parametrize("name", ["a b", "llvm.x"])
+def test_stages_of_a_name_that_is_no_identifier(tmp_path, name, words):
+    (tmp_path / "x.mlir").write_text(HEAD + step(f'"{name}"', 0.25))
+    out = tmp_path / "out"
+    assert main(["compile", str(tmp_path / "x.mlir"), "-o", str(out), *words]) == 0
+    expected = name if words[-1] == "stencil" else f"{identifier(name)}_kernel0"
+    assert expected.encode() in out.read_bytes()
+
+
+def test_functions_in_c_whose_names_make_one_identifier(tmp_path):
+    text = HEAD + step('"a b"', 0.5) + step('"a-b"', 0.25, '"a b"')
+    (tmp_path / "x.mlir").write_text(text)
+    options = CompileOptions(function="a-b")
+    found = emit(str(tmp_path / "x.mlir"), options, "llvm")
+    for name in ("a_b", "a_b_0", "a_b_kernel0", "a_b_kernel1"):
+        assert f"define void @_mlir_ciface_{name}(" in found

@@ -141,6 +141,8 @@ def test_invalid_programs(capfd, folder, tool, words, old, new, at, message):
             "2:1",
             "expected no stencil.steps",
         ),
+        ([("@average", '@""')], "2:1", "expected a name of UTF-8 characters"),
+        ([("@average", '@"\\FF"')], "2:1", "expected a name of UTF-8 characters"),
         (
             [("{\n  %t", "attributes {stencil.past_caches} {\n  %t")],
             "2:1",

@@ -116,17 +116,36 @@ def parse_module(text: str, filename: str, first_line: int = 1) -> ir.Module:
         from twofour.frontend.xdsl_import import import_xdsl
 
         try:
-            return import_xdsl(text, filename)
+            module = import_xdsl(text, filename)
         except TwofourError as error:
             raise ParseFailure([error]) from None
         except ir.MLIRError as failure:
             raise ParseFailure(errors_of(failure, filename)) from None
+        _check_names(module, filename)
+        return module
     try:
         module = ir.Module.parse(text)
     except ir.MLIRError as failure:
         raise ParseFailure(errors_of(failure, filename)) from None
+    _check_names(module, filename)
     _check_signatures(module, filename)
     return module
+
+
+def _check_names(module: ir.Module, filename: str) -> None:
+    """Refuse names of functions that cannot be printed and read again: MLIR parses any bytes."""
+    for op in module.body.operations:
+        if op.operation.name == "func.func" and not _is_text(op.attributes["sym_name"].value_bytes):
+            message = "'func.func' op expected a name of UTF-8 characters"
+            error = TwofourError(message, source_location(op.operation.location, filename))
+            raise ParseFailure([error])
+
+
+def _is_text(name: bytes) -> bool:
+    try:
+        return name.decode() != ""
+    except UnicodeDecodeError:
+        return False
 
 
 def _check_signatures(module: ir.Module, filename: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from twofour.dialects.stencil.box import MAX_POINTS
 from twofour.errors import TwofourError
+from twofour.identifiers import identifier
 from twofour.kernels import Kernel
 from twofour.mlir import ir, passmanager
 
@@ -35,9 +36,8 @@ def kernel_module(kernel: Kernel, dtype: str, steps: int = 1) -> ir.Module:
     field = f"!stencil.field<{field_bounds}, {dtype}>"
     temp = f"!stencil.temp<{rank} : i64, {dtype}>"
     body = _weighted_sum(kernel.offsets, kernel.weights, temp, dtype)
-    name = "".join(c if c.isalnum() or c == "_" else "_" for c in kernel.name)
     module = ir.Module.parse(f"""
-func.func @{name}(%in: {field}, %out: {field}) {{
+func.func @{identifier(kernel.name)}(%in: {field}, %out: {field}) {{
   %t = "stencil.load"(%in) : ({field}) -> {temp}
   %r = "stencil.apply"() ({{
     {body}

@@ -7,6 +7,7 @@ from itertools import count
 
 from twofour.diagnostics import located_in
 from twofour.dialects.stencil.traversal import nested_ops
+from twofour.identifiers import free_name, identifier
 from twofour.mlir import execution_engine, ir
 from twofour.mlir_support import error_at
 from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
@@ -61,10 +62,27 @@ def _rename_functions(module: ir.Module) -> dict[str, str]:
     fresh = (name for n in count() if (name := f"twofour_{n}") not in old)
     names = dict(zip(old, fresh, strict=False))
     for function in functions:
-        before = function.attributes["sym_name"].value
-        ir.SymbolTable.replace_all_symbol_uses(before, names[before], module.operation)
-        function.attributes["sym_name"] = ir.StringAttr.get(names[before])
+        _rename(function, names[function.attributes["sym_name"].value], module)
     return names
+
+
+def give_identifiers(module: ir.Module) -> None:
+    """Rename functions whose names C does not take; LLVM keeps some for itself, as `llvm.x`."""
+    symbols = (op.attributes for op in module.body.operations if "sym_name" in op.attributes)
+    taken = {attributes["sym_name"].value for attributes in symbols}
+    for function in nested_ops(module, "func.func"):
+        name = function.attributes["sym_name"].value
+        plain = identifier(name)
+        if plain != name:
+            plain = free_name(plain, taken)
+            taken.add(plain)
+            _rename(function, plain, module)
+
+
+def _rename(function, name: str, module: ir.Module) -> None:
+    before = function.attributes["sym_name"].value
+    ir.SymbolTable.replace_all_symbol_uses(before, name, module.operation)
+    function.attributes["sym_name"] = ir.StringAttr.get(name)
 
 
 class CompiledModule:

@@ -7,7 +7,7 @@ from twofour.errors import TwofourError
 from twofour.kernels import Kernel
 from twofour.mlir import ir, llvm
 from twofour.options import CompileOptions
-from twofour.targets.cpu.jit import lower_to_llvm
+from twofour.targets.cpu.jit import give_identifiers, lower_to_llvm
 from twofour.targets.cpu.native_object import to_object
 
 STAGES = ("stencil", "nm", "llvm", "object")
@@ -16,13 +16,15 @@ STAGES = ("stencil", "nm", "llvm", "object")
 def emit(source: Source, options: CompileOptions, stage: str) -> str | bytes:
     """The program after a stage out of STAGES; bytes for the object file.
 
-    Functions keep their names, and each has a C interface `_mlir_ciface_NAME` beside it. Raises
-    TwofourError as `compile_cpu` does, and for a stage that the schedule does not pass through.
+    Functions keep their names where these are identifiers, and each has a C interface
+    `_mlir_ciface_NAME` beside it. Raises TwofourError as `compile_cpu` does, and for a stage that
+    the schedule does not pass through.
     """
     if stage in ("stencil", "nm"):
         return _text(source, options, stage)
     compiled = compile_cpu(source, options)
     with compiled.module.context, ir.Location.unknown():
+        give_identifiers(compiled.module)
         lower_to_llvm(compiled.module, compiled.filename)
         text = llvm.translate_module_to_llvmir(compiled.module.operation)
     return to_object(text) if stage == "object" else text

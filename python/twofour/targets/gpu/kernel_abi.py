@@ -14,12 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from twofour.dialects.stencil.box import Box
+from twofour.identifiers import free_name
 from twofour.mlir import arith, gpu, ir, llvm, memref
 from twofour.runtime.devices.launching import block_count
 from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
 
 LAUNCH_ATTRIBUTE = "stencil.launch"
-KERNELS = "kernels"  # the gpu.module that holds them
+KERNELS = "kernels"  # the gpu.module that holds them, where that name is free
 GLOBAL, CONSTANT = 1, 4  # memory spaces of tables
 # Of a global that stands for a tensor map: the kernel that takes it.
 MAP_ATTRIBUTE = "stencil.tensor_map_of"
@@ -98,16 +99,21 @@ class BlockShape:
 
 def kernel_module(module: ir.Operation, chip: str) -> ir.Block:
     """The block of a module's `gpu.module`, which is made at its end when it is not there yet."""
+    if (found := _kernels(module)) is not None:
+        return found.regions[0].blocks[0]
     block = module.regions[0].blocks[0]
-    for op in block.operations:
-        if op.operation.name == "gpu.module":
-            return op.regions[0].blocks[0]
+    symbols = (op.attributes for op in block.operations if "sym_name" in op.attributes)
+    name = free_name(KERNELS, {attributes["sym_name"].value for attributes in symbols})
     module.attributes["gpu.container_module"] = ir.UnitAttr.get()
     with ir.InsertionPoint(block), ir.Location.unknown():
-        made = gpu.GPUModuleOp(
-            KERNELS, targets=ir.Attribute.parse(f'[#nvvm.target<chip = "{chip}">]')
-        )
+        made = gpu.GPUModuleOp(name, targets=ir.Attribute.parse(f'[#nvvm.target<chip = "{chip}">]'))
     return made.regions[0].blocks.append()
+
+
+def _kernels(module: ir.Operation) -> ir.OpView | None:
+    """The `gpu.module` of a module, None where it has none yet."""
+    operations = module.regions[0].blocks[0].operations
+    return next((op for op in operations if op.operation.name == "gpu.module"), None)
 
 
 def gpu_function(
@@ -138,7 +144,7 @@ def tensor_map(kernel: str, number: int) -> ir.Value:
     Maps are taken once each, in the order of their numbers.
     """
     name = f"{kernel}_map{number}"
-    with ir.InsertionPoint(_enclosing_function()):
+    with ir.InsertionPoint(_enclosing("gpu.func")):
         kind = ir.Type.parse(f"!llvm.array<{MAP_BYTES} x i8>")
         linkage = ir.Attribute.parse("#llvm.linkage<external>")
         made = llvm.GlobalOp(kind, name, linkage, alignment=MAP_ALIGNMENT)
@@ -166,7 +172,7 @@ def table(name: str, values: np.ndarray, element: ir.Type, space: int = GLOBAL) 
         element,
         memory_space=ir.IntegerAttr.get(ir.IntegerType.get_signless(32), space),
     )
-    with ir.InsertionPoint(_enclosing_function()):
+    with ir.InsertionPoint(_enclosing("gpu.func")):
         memref.global_(
             name,
             kind,
@@ -178,11 +184,12 @@ def table(name: str, values: np.ndarray, element: ir.Type, space: int = GLOBAL) 
     return memref.get_global(kind, name)
 
 
-def _enclosing_function() -> ir.OpView:
-    function = ir.InsertionPoint.current.block.owner
-    while function.operation.name != "gpu.func":
-        function = function.operation.parent
-    return function
+def _enclosing(name: str) -> ir.OpView:
+    """The op of this name around the current insertion point."""
+    op = ir.InsertionPoint.current.block.owner
+    while op.operation.name != name:
+        op = op.operation.parent
+    return op
 
 
 def launch(shape: BlockShape) -> Callable[[str, list[ir.Value], Box], None]:
@@ -192,10 +199,11 @@ def launch(shape: BlockShape) -> Callable[[str, list[ir.Value], Box], None]:
         def index(number: int) -> ir.Value:
             return arith.ConstantOp(ir.IndexType.get(), number).result
 
+        kernels = _kernels(_enclosing("builtin.module")).attributes["sym_name"].value
         one = index(1)
         shared = arith.ConstantOp(ir.IntegerType.get_signless(32), shape.shared_bytes).result
         gpu.LaunchFuncOp(
-            [KERNELS, kernel],
+            [kernels, kernel],
             (index(block_count(shape.tile, shape.march, domain.extents)), one, one),
             (index(shape.threads), one, one),
             arguments,

@@ -14,6 +14,7 @@ from twofour.dialects.stencil.transforms.select_cover import SelectCoverPass
 from twofour.dialects.stencil.transforms.to_scatter import ToScatterPass
 from twofour.dialects.stencil.traversal import functions, nested_ops
 from twofour.errors import TwofourError
+from twofour.identifiers import identifier
 from twofour.kernels import Kernel
 from twofour.mlir import ir
 from twofour.mlir_support import error_at
@@ -21,7 +22,7 @@ from twofour.passes import ModulePass
 from twofour.program import select_function
 from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
 from twofour.targets.sme.arm_object import to_arm_object
-from twofour.targets.sme.header import Interface, c_name, header_text
+from twofour.targets.sme.header import Interface, header_text
 from twofour.targets.sme.lowering import to_llvm_ir
 from twofour.targets.sme.options import SmeOptions
 
@@ -98,7 +99,7 @@ def _check_step(found: Analysis) -> None:
 
 def _lowered(found: Analysis, sweep: LinearSweep) -> tuple[str, Interface]:
     """LLVM IR that holds the sweep's kernel alone, and how it is called."""
-    module, name = found.module, c_name(found.program.name)
+    module, name = found.module, identifier(found.program.name)
     with module.context, ir.Location.unknown(), located_in(found.filename):
         (op,) = nested_ops(module, OuterSumOp.OPERATION_NAME)
         element = str(op.results[0].type.element_type)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The C header of an object file: functions on pointers, extents and strides."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from twofour.identifiers import identifier
 
 _TYPES = {"f64": "double", "f32": "float"}
 
@@ -24,18 +25,9 @@ class Interface:
     steps: int = 1
 
 
-def c_name(name: str) -> str:
-    """The name of a program as the beginning of an identifier.
-
-    What is declared has more after it, so that no keyword or function of the C library is met.
-    """
-    plain = re.sub(r"\W", "_", name, flags=re.ASCII)
-    return f"stencil_{plain}" if plain[:1].isdigit() else plain
-
-
 def header_text(interface: Interface) -> str:
     """The header; C99 and C++, for GCC and Clang."""
-    name, rank = c_name(interface.name), len(interface.reach_lo)
+    name, rank = identifier(interface.name), len(interface.reach_lo)
     outer = rank - 1
     grown = [lo + hi for lo, hi in zip(interface.reach_lo, interface.reach_hi, strict=True)]
     return _TEXT.format(
