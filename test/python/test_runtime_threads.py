@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from twofour.errors import TwofourError
-from twofour.runtime import parallel_run, resolve_threads
+from twofour.runtime import parallel_run, resolve_threads, threads
 
 LARGE = 1 << 30  # points enough for any number of chunks
 
@@ -86,6 +86,22 @@ def test_exceptions_are_raised_after_all_chunks(fail_at):
     with pytest.raises(RuntimeError, match="kernel failed"):
         parallel_run(recorder, 100, 4, LARGE)
     assert len(recorder.chunks) == 4
+
+
+def no_more_threads(thread):
+    raise RuntimeError("can't start new thread")
+
+
+def test_sweeps_run_on_the_threads_that_there_are(monkeypatch):
+    monkeypatch.setattr(threads, "_executor", None)
+    first, second = Recorder(), Recorder()
+    with monkeypatch.context() as none_left:
+        none_left.setattr(threading.Thread, "start", no_more_threads)
+        parallel_run(first, 100, 4, LARGE)
+    assert first.chunks == [(0, 100)]
+    parallel_run(second, 100, 4, LARGE)
+    assert first.chunks == [(0, 100)]
+    assert len(second.chunks) == 4
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")

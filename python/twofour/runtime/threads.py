@@ -56,17 +56,11 @@ def parallel_run(bound, extent: int, threads: int, points: int) -> None:
     if chunks <= 1:
         bound.run(0, extent)
         return
-    bounds = [extent * chunk // chunks for chunk in range(chunks + 1)]
-    futures: list[Future] = []
-    try:
-        pool = _pool()
-        for begin, end in zip(bounds[1:-1], bounds[2:], strict=True):
-            futures.append(pool.submit(bound.run, begin, end))
-        bound.run(0, bounds[1])
-    finally:
-        wait(futures)
-    for future in futures:
-        future.result()
+
+    def work(number: int, count: int) -> None:
+        bound.run(extent * number // count, extent * (number + 1) // count)
+
+    run_together(work, chunks)
 
 
 def run_together(work: Callable[[int, int], None], threads: int) -> None:
