@@ -4,12 +4,16 @@
 import os
 import signal
 import threading
+import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from twofour.errors import TwofourError
 from twofour.runtime import parallel_run, resolve_threads, threads
+from twofour.runtime.threads import run_together
+from twofour.runtime.workers import WorkerPool
 
 LARGE = 1 << 30  # points enough for any number of chunks
 
@@ -93,7 +97,7 @@ def no_more_threads(thread):
 
 
 def test_sweeps_run_on_the_threads_that_there_are(monkeypatch):
-    monkeypatch.setattr(threads, "_executor", None)
+    monkeypatch.setattr(threads, "_pool", WorkerPool(8))
     first, second = Recorder(), Recorder()
     with monkeypatch.context() as none_left:
         none_left.setattr(threading.Thread, "start", no_more_threads)
@@ -102,6 +106,57 @@ def test_sweeps_run_on_the_threads_that_there_are(monkeypatch):
     parallel_run(second, 100, 4, LARGE)
     assert first.chunks == [(0, 100)]
     assert len(second.chunks) == 4
+
+
+def meet(wanted, meetings=1):
+    """Threads wait for each other so many times; the numbers they had, and how many they were."""
+    lock, barriers, met = threading.Lock(), {}, []
+
+    def work(number, count):
+        with lock:
+            barrier = barriers.setdefault(count, threading.Barrier(count, timeout=20))
+        for _ in range(meetings):
+            barrier.wait()
+        met.append(number)
+
+    run_together(work, wanted)
+    (count,) = barriers
+    return sorted(met), count
+
+
+def test_calls_that_want_more_threads_than_there_are_get_fewer(monkeypatch):
+    monkeypatch.setattr(threads, "_pool", WorkerPool(5))
+    for _ in range(3):
+        assert meet(100) == ([*range(6)], 6)
+    assert meet(3) == ([0, 1, 2], 3)
+
+
+def test_calls_at_the_same_time_share_the_threads(monkeypatch):
+    monkeypatch.setattr(threads, "_pool", WorkerPool(12))
+    with ThreadPoolExecutor(8) as callers:
+        for met, count in callers.map(lambda _: meet(10, meetings=20), range(200)):
+            assert 1 <= count <= 10
+            assert met == [*range(count)]
+    assert meet(13) == ([*range(13)], 13)
+
+
+def test_calls_meet_after_a_thread_could_not_be_started(monkeypatch):
+    monkeypatch.setattr(threads, "_pool", WorkerPool(8))
+    start = threading.Thread.start
+    with monkeypatch.context() as few_left:
+        starts = iter([start, no_more_threads])
+        few_left.setattr(threading.Thread, "start", lambda thread: next(starts)(thread))
+        assert meet(4) == ([0, 1], 2)
+    assert meet(4) == ([*range(4)], 4)
+
+
+def test_waiting_threads_keep_nothing_of_a_call(monkeypatch):
+    monkeypatch.setattr(threads, "_pool", WorkerPool(2))
+    recorder = Recorder()
+    parallel_run(recorder, 100, 3, LARGE)
+    kept = weakref.ref(recorder)
+    del recorder
+    assert kept() is None
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")

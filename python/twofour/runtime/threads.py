@@ -4,10 +4,10 @@
 import operator
 import os
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from threading import Event
+from queue import SimpleQueue
 
 from twofour.errors import TwofourError
+from twofour.runtime.workers import WorkerPool
 
 ENVIRONMENT_VARIABLE = "TWOFOUR_NUM_THREADS"
 
@@ -15,7 +15,10 @@ ENVIRONMENT_VARIABLE = "TWOFOUR_NUM_THREADS"
 # which one core sweeps some 100,000 points of a small stencil: smaller sweeps are faster without.
 MINIMUM_CHUNK_POINTS = 65536
 
-_executor: ThreadPoolExecutor | None = None
+# Threads beside the callers', of all calls at a time.
+MOST_WORKERS = 1024
+
+_pool = WorkerPool(MOST_WORKERS)
 
 
 def resolve_threads(threads: int | None = None) -> int:
@@ -66,49 +69,32 @@ def parallel_run(bound, extent: int, threads: int, points: int) -> None:
 def run_together(work: Callable[[int, int], None], threads: int) -> None:
     """Run `work(number, count)` at the same time on `count` threads, number = 0 ... count - 1.
 
-    `count` is `threads`, or less where the system has no more threads to give. An exception of any
-    of them is raised after all have ended.
+    `count` is `threads`, or less where other calls have MOST_WORKERS between them, or the system
+    has no more threads to give. An exception of any of them is raised after all have ended.
     """
     if threads == 1:
         work(0, 1)
         return
-    ready = Event()
-    joined = 1
-
-    def join(number: int) -> None:
-        # Those that wait for each other have to know how many they are.
-        ready.wait()
-        if number < joined:
-            work(number, joined)
-
-    futures: list[Future] = []
+    workers = _pool.take(threads - 1)
+    # Those that wait for each other have to know how many they are.
+    count = 1 + len(workers)
+    ended: SimpleQueue = SimpleQueue()
+    begun = 0
     try:
-        try:
-            for number in range(1, threads):
-                futures.append(_pool().submit(join, number))
-                joined += 1
-        except RuntimeError:
-            pass
-        finally:
-            ready.set()
-        work(0, joined)
+        for worker in workers:
+            begun += 1
+            worker.begin(work, begun, count, ended)
+        work(0, count)
     finally:
-        wait(futures)
-    for future in futures:
-        future.result()
-
-
-def _pool() -> ThreadPoolExecutor:
-    global _executor
-    if _executor is None:
-        # The executor starts a thread only when none is idle, so the bound is never a cost.
-        _executor = ThreadPoolExecutor(max_workers=1024, thread_name_prefix="twofour")
-    return _executor
+        errors = [ended.get() for _ in range(begun)]
+    for error in errors:
+        if error is not None:
+            raise error
 
 
 def _forget_pool() -> None:
-    global _executor
-    _executor = None
+    global _pool
+    _pool = WorkerPool(MOST_WORKERS)
 
 
 if hasattr(os, "register_at_fork"):
