@@ -11,6 +11,7 @@ import pytest
 import kernel_cases as cases
 from twofour.runtime import parse_boundary, slices
 from twofour.runtime.boundary import refresh_halo
+from twofour.runtime.recent import Recent
 
 MODES = ("fixed", "zero", "constant(0.5)", "periodic", "reflect", "nearest")
 SHAPES = {1: (331,), 2: (37, 61), 3: (9, 17, 23)}
@@ -47,8 +48,8 @@ def test_bits_of_single_steps(name, dtype):
             stepper = stepper_of(kernel, dtype, boundary, threads, resident=tile)
             for count in (1, 2, 3, 7):
                 cases.assert_same_bits(stepper.advance(u, count), states[count], boundary)
-                assert bool(stepper._plans[u.shape].programs._programs) == (count == 1)
-                stepper._plans.clear()
+                assert bool(stepper.plan(u.shape).programs._programs) == (count == 1)
+                stepper._plans = Recent()
 
 
 @pytest.mark.parametrize("name", ["advect2d_ctu", "arakawa_c_average4", "curlcurl_cross2d"])
@@ -101,12 +102,12 @@ def test_a_long_run_holds_its_halo_and_the_input_stays(monkeypatch):
     cases.assert_same_bits(result, states[40])
     np.testing.assert_array_equal(u, before)
     assert result.flags.writeable and result.flags.c_contiguous
-    programs = stepper._plans[u.shape].programs
+    programs = stepper.plan(u.shape).programs
     assert programs.are_resident(40) and not programs.are_resident(1) and not programs._programs
     # Not where a program names its tile.
     stepper = stepper_of(kernel, "f64", "periodic", 2, tile=(1, (40, 40, 40)))
     cases.assert_same_bits(stepper.advance(u, 40), states[40])
-    assert [program.steps for program in stepper._plans[u.shape].programs._programs.values()] == [1]
+    assert [program.steps for program in stepper.plan(u.shape).programs._programs.values()] == [1]
 
 
 @pytest.mark.parametrize("steps", [1, 2, 20])

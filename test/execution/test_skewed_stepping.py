@@ -117,7 +117,7 @@ def test_arrays_in_the_nearer_caches_keep_their_tiles(monkeypatch):
     stepper = stepper_of(cases.KERNELS["heat3d_ftcs"], "f32", "fixed", 2)
     shape = (200, 40, 40)
     stepper.advance(np.ones(shape, np.float32), 6)
-    programs = stepper._plans[shape].programs
+    programs = stepper.plan(shape).programs
     assert programs._skewed.rounds.depth > 6 and programs._skewed.cycles(6) is None
     assert programs.skewed(6) is None
 

@@ -108,7 +108,7 @@ def test_kernels_past_caches(monkeypatch, name, dtype):
         boundary = ",".join([mode] * kernel.rank)
         stepper = tiled(kernel, dtype, boundary, 2, tile)
         result = stepper.advance(u, 7)
-        used = {program._last for program in stepper._plans[shape].programs._programs.values()}
+        used = {program._last for program in stepper.plan(shape).programs._programs.values()}
         assert used == {stepper.single.native.past_caches()} != {None}
         monkeypatch.undo()
         cases.assert_same_bits(
@@ -134,7 +134,7 @@ def test_large_arrays_of_three_axes(monkeypatch, axes, dtype):
         stepper = tiled(kernel, dtype, "fixed", 2, tile)
         cases.assert_same_bits(stepper.advance(u, 7), states[7], tile)
         large, main = stepper.single.native.past_caches(), stepper.single.native
-        for program in stepper._plans[shape].programs._programs.values():
+        for program in stepper.plan(shape).programs._programs.values():
             for address, view, *_ in program._commands:
                 if address not in (main.address, large.address):
                     continue
@@ -148,7 +148,7 @@ def test_threads_that_are_done_help_those_that_are_late(monkeypatch):
     u = np.random.default_rng(4).random((64, 40))
     stepper = tiled(kernel, "f64", "periodic", 3, (2, (8, 40)))
     expected = stepper.advance(u, 2)
-    (program,) = stepper._plans[u.shape].programs._programs.values()
+    (program,) = stepper.plan(u.shape).programs._programs.values()
     result, seen = np.full_like(u, np.nan), []
 
     def one_thread_is_late(work, threads):
@@ -216,7 +216,7 @@ def test_file_names_its_tile(tmp_path):
     for _ in range(7):
         single = program(single)
     np.testing.assert_array_equal(program(u, steps=7), single)
-    programs = program._linear._plans[u.shape].programs._programs.values()
+    programs = program._linear.plan(u.shape).programs._programs.values()
     assert {(tiles.steps, tiles.tiles) for tiles in programs} == {(5, 6), (1, 6), (2, 6)}
 
 

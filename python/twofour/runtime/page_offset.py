@@ -9,7 +9,7 @@ are farthest, modulo pages.
 import math
 import operator
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -19,7 +19,7 @@ CACHE_LINE = 64  # bytes
 REACH = 3
 
 
-@cache
+@lru_cache(maxsize=64)
 def page_offsets(strides: Sequence[int], count: int) -> tuple[int, ...]:
     """Where `count` arrays begin, modulo pages: whole cache lines, the first one at 0.
 

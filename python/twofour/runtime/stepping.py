@@ -14,6 +14,7 @@ from twofour.runtime.dtypes import ElementType, check_array, storage_view
 from twofour.runtime.halos import SLICES, Halos
 from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.page_offset import empty_beside
+from twofour.runtime.recent import Recent
 from twofour.runtime.sweeps import FusedSweep, LinearKernel, SingleSweep, fused_sweep, halo_reach
 from twofour.runtime.threads import resolve_threads
 
@@ -120,7 +121,7 @@ class LinearStepper:
             )
             if fused.steps < 2 or reach.max() > 0:
                 raise ValueError("expected a fused kernel of at least two of the single steps")
-        self._plans: dict[tuple[int, ...], LinearPlan | None] = {}
+        self._plans: Recent[LinearPlan | None] = Recent()
 
     def advance(
         self,
@@ -138,9 +139,7 @@ class LinearStepper:
         module = self.memory.array_module
         check_array(u, self.element, rank=self.rank, array_type=module.ndarray)
         steps = check_steps(steps)
-        if u.shape not in self._plans:
-            self._plans[u.shape] = self._plan(u.shape)
-        plan = self._plans[u.shape]
+        plan = self.plan(u.shape)
         if plan is None or steps == 0:
             return module.array(u, order="C", subok=False)
         state = self._start(plan, u)
@@ -165,8 +164,11 @@ class LinearStepper:
         """The values after the last sweep, as an array of the caller's shape."""
         return state.result()
 
-    def _plan(self, shape: tuple[int, ...]) -> "LinearPlan | None":
+    def plan(self, shape: tuple[int, ...]) -> "LinearPlan | None":
         """Return the plan for arrays of `shape`, None where there is nothing to update."""
+        return self._plans.get(shape, self._new_plan)
+
+    def _new_plan(self, shape: tuple[int, ...]) -> "LinearPlan | None":
         array = Box((0,) * self.rank, shape)
         interior = updated_box(shape, self.single, self.boundary, self.interior)
         if interior is None:

@@ -15,6 +15,7 @@ from twofour.runtime.dtypes import ElementType, check_array, storage_view
 from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.page_offset import empty_beside
 from twofour.runtime.processor import caches
+from twofour.runtime.recent import Recent
 from twofour.runtime.rounds.step_tables import StepCode
 from twofour.runtime.rounds.stepping import SkewedSteps
 from twofour.runtime.rounds.strips import LEAST_RANK
@@ -83,7 +84,7 @@ class TiledStepper:
         self._block, self._planes = block, planes
         # Of results, and of arrays with a halo that these lack.
         self.pool, self.larger_pool = BufferPool(), BufferPool()
-        self._plans: dict[tuple[int, ...], _Plan | None] = {}
+        self._plans: Recent[_Plan | None] = Recent()
 
     def advance(
         self,
@@ -94,9 +95,7 @@ class TiledStepper:
         """Return `u` after `steps` time steps; as LinearStepper.advance."""
         check_array(u, self.element, rank=self.rank)
         steps = check_steps(steps)
-        if u.shape not in self._plans:
-            self._plans[u.shape] = self._plan(u.shape)
-        plan = self._plans[u.shape]
+        plan = self.plan(u.shape)
         if plan is None or steps == 0:
             return np.array(u, order="C", subok=False)
         values = np.require(storage_view(np.asarray(u), self.element), requirements=["C", "A"])
@@ -105,8 +104,11 @@ class TiledStepper:
             progress(steps, steps)
         return result.view(u.dtype)
 
-    def _plan(self, shape: tuple[int, ...]) -> "_Plan | None":
+    def plan(self, shape: tuple[int, ...]) -> "_Plan | None":
         """What is prepared for arrays of a shape, None where there is nothing to update."""
+        return self._plans.get(shape, self._new_plan)
+
+    def _new_plan(self, shape: tuple[int, ...]) -> "_Plan | None":
         interior = updated_box(shape, self.single, self.boundary, self.interior)
         if interior is None:
             return None
