@@ -303,4 +303,4 @@ def test_buffers_are_used_again(tmp_path):
     # Those of the result that is there, and of the run under way.
     assert len(places) <= 4
     (pool,) = stepper._pools.values()
-    assert len(pool._idle) == len(stepper.fields)
+    assert len(pool._kept[1]) == len(stepper.fields)

@@ -2,12 +2,20 @@
 """Buffers come back when, and only when, the last array in them is gone."""
 
 import gc
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
 
 import numpy as np
 
 import twofour
+from twofour.runtime import buffer_pool
 from twofour.runtime.buffer_pool import BufferPool
+
+
+def idle_sizes(pool):
+    """The sizes of the buffers that a pool keeps."""
+    return [buffer.size for buffer in pool._kept[1]]
 
 
 def test_buffers_are_used_again():
@@ -39,10 +47,42 @@ def test_other_sizes_are_let_go():
     arrays = [pool.take(100) for _ in range(4)]
     del arrays
     gc.collect()
-    assert len(pool._idle) == 2
+    assert idle_sizes(pool) == [100, 100]
     pool.take(200)
     gc.collect()
-    assert [buffer.size for buffer in pool._idle] == [200]
+    assert idle_sizes(pool) == [200]
+
+
+def test_buffers_come_back_at_any_line():
+    """A garbage collection gives back buffers wherever a thread is."""
+    pool = BufferPool(most=2)
+    rings = []
+    for size in [100, 200] * 40:
+        ring = [pool.take(size)]
+        ring.append(ring)
+        rings.append(ring)
+    del ring
+    taken = []
+
+    def collect(frame, event, argument):
+        if frame.f_code.co_filename != buffer_pool.__file__:
+            return None
+        if rings:
+            rings.pop()
+            gc.collect()
+        return collect
+
+    def take():
+        sys.settrace(collect)
+        taken.extend(pool.take(size) for size in [100, 100, 200, 200, 100])
+        sys.settrace(None)
+
+    thread = Thread(target=take, daemon=True)
+    thread.start()
+    thread.join(timeout=30)
+    assert [array.size for array in taken] == [100, 100, 200, 200, 100]
+    assert len(rings) < 60
+    assert set(idle_sizes(pool)) <= {100} and len(idle_sizes(pool)) <= 2
 
 
 def test_results_stay_as_they_are():

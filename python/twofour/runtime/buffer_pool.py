@@ -6,37 +6,41 @@ the sweep that fills it. Steppers that are called again and again on arrays of o
 the same few buffers.
 """
 
-from threading import Lock
+from collections import deque
 
 import numpy as np
 
 
 class BufferPool:
-    """Buffers of one size, that of the last request; at most `most` idle ones are kept."""
+    """Buffers of one size, that of the last request; at most `most` idle ones are kept.
+
+    There is no lock: a garbage collection may give a buffer back at any time, also while its thread
+    takes another one.
+    """
 
     def __init__(self, most: int = 3):
         self._most = most
-        self._size = -1
-        self._idle: list[np.ndarray] = []
-        self._lock = Lock()
+        # A size and its idle buffers, exchanged together.
+        self._kept: tuple[int, deque[np.ndarray]] = (-1, deque())
 
     def take(self, size: int) -> np.ndarray:
         """Return `size` bytes of any content, free again when no array is left that views them."""
-        with self._lock:
-            if size != self._size:
-                self._idle.clear()
-                self._size = size
-            buffer = self._idle.pop() if self._idle else None
-        if buffer is None:
+        kept_size, idle = self._kept
+        if kept_size != size:
+            idle = deque(maxlen=self._most)
+            self._kept = size, idle
+        try:
+            buffer = idle.pop()
+        except IndexError:
             buffer = np.empty(size, np.uint8)
         # Views of an array name their array, not what it was made from: the lease outlives them.
         return np.asarray(_Lease(self, buffer))
 
     def give_back(self, buffer: np.ndarray) -> None:
         """Keep a buffer for the next request of its size."""
-        with self._lock:
-            if buffer.size == self._size and len(self._idle) < self._most:
-                self._idle.append(buffer)
+        size, idle = self._kept
+        if buffer.size == size:
+            idle.append(buffer)
 
 
 class _Lease:
