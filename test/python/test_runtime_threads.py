@@ -13,7 +13,7 @@ import pytest
 from twofour.errors import TwofourError
 from twofour.runtime import parallel_run, resolve_threads, threads
 from twofour.runtime.threads import run_together
-from twofour.runtime.workers import WorkerPool
+from twofour.runtime.workers import Worker, WorkerPool
 
 LARGE = 1 << 30  # points enough for any number of chunks
 
@@ -129,6 +129,23 @@ def test_calls_that_want_more_threads_than_there_are_get_fewer(monkeypatch):
     for _ in range(3):
         assert meet(100) == ([*range(6)], 6)
     assert meet(3) == ([0, 1, 2], 3)
+
+
+def test_an_interrupt_while_jobs_begin_leaves_none_waiting(monkeypatch):
+    """Those that have begun know that there are no more."""
+    monkeypatch.setattr(threads, "_pool", WorkerPool(8))
+    begin, begun, counts = Worker.begin, [], []
+
+    def interrupted(self, job, ended):
+        if len(begun) == 2:
+            raise KeyboardInterrupt
+        begun.append(self)
+        begin(self, job, ended)
+
+    monkeypatch.setattr(Worker, "begin", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_together(lambda number, count: counts.append((number, count)), 6)
+    assert sorted(counts) == [(1, 3), (2, 3)]
 
 
 def test_calls_at_the_same_time_share_the_threads(monkeypatch):

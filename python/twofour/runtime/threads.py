@@ -4,7 +4,9 @@
 import operator
 import os
 from collections.abc import Callable
+from functools import partial
 from queue import SimpleQueue
+from threading import Lock
 
 from twofour.errors import TwofourError
 from twofour.runtime.workers import WorkerPool
@@ -75,18 +77,24 @@ def run_together(work: Callable[[int, int], None], threads: int) -> None:
     if threads == 1:
         work(0, 1)
         return
-    workers = _pool.take(threads - 1)
-    # Those that wait for each other have to know how many they are.
-    count = 1 + len(workers)
-    ended: SimpleQueue = SimpleQueue()
-    begun = 0
+    starting, ended = Lock(), SimpleQueue()
+    joined = 1
+
+    def join(number: int) -> None:
+        # Those that wait for each other have to know how many they are, also after an interrupt.
+        with starting:
+            pass
+        if number < joined:
+            work(number, joined)
+
     try:
-        for worker in workers:
-            begun += 1
-            worker.begin(work, begun, count, ended)
-        work(0, count)
+        with starting:
+            for worker in _pool.take(threads - 1):
+                worker.begin(partial(join, joined), ended)
+                joined += 1
+        work(0, joined)
     finally:
-        errors = [ended.get() for _ in range(begun)]
+        errors = [ended.get() for _ in range(joined - 1)]
     for error in errors:
         if error is not None:
             raise error

@@ -19,22 +19,20 @@ class Worker:
         # Of those that wait, none keeps the process from ending.
         Thread(target=self._serve, name=name, daemon=True).start()
 
-    def begin(
-        self, work: Callable[[int, int], None], number: int, count: int, ended: SimpleQueue
-    ) -> None:
-        """Call `work(number, count)`, then put what it raised to `ended`, None for nothing."""
-        self._jobs.put((work, number, count, ended))
+    def begin(self, job: Callable[[], None], ended: SimpleQueue) -> None:
+        """Call `job()`, then put what it raised to `ended`, None for nothing."""
+        self._jobs.put((job, ended))
 
     def _serve(self) -> None:
         while True:
-            work, number, count, ended = self._jobs.get()
+            job, ended = self._jobs.get()
             error = None
             try:
-                work(number, count)
+                job()
             except BaseException as raised:
                 error = raised
             # The caller may count on its arrays being let go, and on the thread being there again.
-            del work
+            del job
             self._idle.append(self)
             ended.put(error)
             del ended, error
