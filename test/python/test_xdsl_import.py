@@ -293,6 +293,19 @@ REJECTED = {
         in_apply(COPY.replace("[0]", "[2]")),
         "4:10: error: 'stencil.access' op expected the temp's bounds to cover [3,65], got [0,64]",
     ),
+    "values from outside": (
+        in_function(
+            "  %r = stencil.apply(%x = %t : !stencil.temp<[0,64]xf64>)"
+            " -> (!stencil.temp<[1,63]xf64>) {\n"
+            "    %v = stencil.access %x[0] : !stencil.temp<[0,64]xf64>\n"
+            "    %c = arith.constant 2 : index\n"
+            "    %q = scf.for %i = %c to %c step %c iter_args(%w = %v) -> (f64) {\n"
+            "      %p = arith.mulf %w, %k : f64\n"
+            "      scf.yield %p : f64\n    }\n"
+            "    stencil.return %q : f64\n  }"
+        ),
+        "7:12: error: 'arith.mulf' op expected values that the apply lists, got one from outside",
+    ),
     "wrong rank": (
         in_apply(COPY.replace("[0]", "[0, 0]")),
         "4:10: error: 'stencil.access' op offset mappings in stencil.access must be within",

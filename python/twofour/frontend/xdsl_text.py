@@ -10,7 +10,7 @@ from twofour.errors import SourceLocation, TwofourError
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
-    from xdsl.ir import Operation
+    from xdsl.ir import Operation, Region
 
 _COMMENT_OR_STRING = re.compile(r'//[^\n]*|"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*"')
 # An op in pretty syntax (not a quoted name, nor the name of an attribute, as in `{stencil.x = 1}`),
@@ -127,9 +127,11 @@ def parse_xdsl(text: str, filename: str) -> XdslProgram:
 def _verify(program: XdslProgram, op: "Operation") -> None:
     """Verify `op` after what it contains, one op at a time, so that a failure has a position."""
     for region in op.regions:
-        if op.name == "stencil.apply" and len(region.blocks) != 1:
-            # xDSL's own verifiers take this for granted.
-            raise program.error(op, f"expected a body of one block, got {len(region.blocks)}")
+        if op.name == "stencil.apply":
+            if len(region.blocks) != 1:
+                # xDSL's own verifiers take this for granted.
+                raise program.error(op, f"expected a body of one block, got {len(region.blocks)}")
+            _check_captured(program, region)
         for block in region.blocks:
             for inner in block.ops:
                 _verify(program, inner)
@@ -138,6 +140,17 @@ def _verify(program: XdslProgram, op: "Operation") -> None:
     except Exception as error:
         # Verifiers of xDSL that meet ops they do not expect raise more than VerifyException.
         raise program.error(op, _verifier_message(op, error)) from None
+
+
+def _check_captured(program: XdslProgram, region: "Region") -> None:
+    """Refuse values from outside at their first use: xDSL says so at the first access."""
+    inside = set()
+    for op in region.walk():
+        inside.update(op.results, *(block.args for inner in op.regions for block in inner.blocks))
+    inside.update(*(block.args for block in region.blocks))
+    for op in region.walk():
+        if not inside.issuperset(op.operands):
+            raise program.error(op, "expected values that the apply lists, got one from outside")
 
 
 def _verifier_message(op: Any, error: Exception) -> str:
