@@ -125,6 +125,15 @@ def test_uninitialised_registers():
     Run(guarded.format(""))
 
 
+def test_undefined_parts_that_nothing_takes():
+    """LLVM packs what it does not define, and takes the other part alone."""
+    packed = "mov.b64 %d9, {%r8, %r0}; mov.b64 {_, %r9}, %d9;"
+    Run(packed + RESULT)
+    fault(packed.replace("{_, %r9}", "{%r9, _}") + RESULT, "uninitialised register")
+    fault(packed + "st.global.u64 [%d3], %d9;" + RESULT, "uninitialised register")
+    fault("add.u32 %r9, %r8, %r0;" + packed + RESULT, "uninitialised register")
+
+
 @pytest.mark.parametrize("threads", [32, 64])
 def test_a_read_needs_a_barrier_after_the_write(threads):
     body = STORE + REVERSED + "\n{}\nld.shared.u32 %r9, [%r7+-4];" + RESULT

@@ -123,6 +123,37 @@ def test_arithmetic(case):
         assert same(row[-1], expected, case.element), [hex(bits) for bits in (*row, expected)]
 
 
+MIXED = [(root, kind) for root in ("add", "sub", "fma") for kind in ("f16", "bf16")]
+
+
+def mixed_snippet(root: str, kind: str) -> Snippet:
+    count = ARITY.get(root, 2)
+    operands = ", ".join(["%o0", *(f"%i{i}" for i in range(count))])
+    inputs = (*("b16",) * (count - 1), "b32")
+    return Snippet(f"{root}.rn.f32.{kind} {operands};", inputs, target="sm_100")
+
+
+@pytest.mark.parametrize(("root", "kind"), MIXED)
+def test_operands_of_16_bits_of_sums_in_f32(root, kind):
+    snippet = mixed_snippet(root, kind)
+    *narrow, last = (
+        samples("f32" if width == "b32" else kind, COUNT, 30 + i)
+        for i, width in enumerate(snippet.inputs)
+    )
+    (found,) = snippet(*narrow, last)
+    wide = [
+        bits.view(np.float16).astype(np.float32).view(np.uint32)
+        if kind == "f16"
+        else bits.astype(np.uint32) << np.uint32(16)
+        for bits in narrow
+    ]
+    case = Case(root, "f32", "rn")
+    columns = (column.tolist() for column in (*wide, last, found))
+    for *operands, bits in zip(*columns, strict=True):
+        expected = expected_bits(case, tuple(operands))
+        assert same(bits, expected, "f32"), [hex(b) for b in (*operands, bits, expected)]
+
+
 def order_key(bits: int, kind: str) -> tuple:
     """Sorts numbers, -0 before +0."""
     magnitude = bits & FORMATS[kind].sign - 1
@@ -329,6 +360,7 @@ def test_approximate_division(opcode):
 def all_snippets() -> list[Snippet]:
     snippets = [case.snippet for case in (*CASES, *EXTREMES)]
     snippets += [sign_snippet(*signature) for signature in SIGNS]
+    snippets += [mixed_snippet(*signature) for signature in MIXED]
     snippets += [
         Snippet(f"{opcode} %o0, %i0;", ("b32",)) for opcode in {**APPROXIMATIONS, **SPECIAL_VALUES}
     ]

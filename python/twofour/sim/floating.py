@@ -31,8 +31,13 @@ def float_arithmetic(binder: Binder, instruction: Instruction) -> Step:
     root = "fma" if instruction.root == "mad" else instruction.root
     kind = modifiers.need(*FLOATS)
     scalar, packed = kind.removesuffix("x2"), kind.endswith("x2")
+    # Of what is added in f32 the first operand may be of 16 bits, of a product both factors.
+    is_mixed = kind == "f32" and root in ("add", "sub", "fma")
+    narrow = modifiers.take("f16", "bf16") if is_mixed else None
     function, count = _function(binder, instruction, modifiers, root, scalar)
     modifiers.done()
+    if narrow:
+        return _mixed(binder, instruction, function, count, narrow)
     binder.count_operands(instruction, count + 1)
     storage = "b32" if packed else kind
     target = binder.destination(instruction, instruction.operands[0], storage)
@@ -57,6 +62,21 @@ def float_arithmetic(binder: Binder, instruction: Instruction) -> Step:
             target, function(*(over_lanes(source, active) for source in sources)), active
         )
     return lambda active: assign(target, function(*sources), active)
+
+
+def _mixed(binder, instruction, function, count, narrow) -> Step:
+    """All operands but the last one, of 16 bits, are widened to f32, which is exact."""
+    binder.count_operands(instruction, count + 1)
+    to, *factors, addend = instruction.operands
+    target = binder.destination(instruction, to, "f32")
+    sources = [binder.source(instruction, operand, narrow) for operand in factors]
+    last = binder.source(instruction, addend, "f32")
+
+    def run(active):
+        wide = (numerics.round_to(numerics.widen(np.asarray(s), narrow), "f32") for s in sources)
+        assign(target, function(*wide, last), active)
+
+    return run
 
 
 def _function(binder, instruction, modifiers, root, kind):

@@ -106,7 +106,7 @@ def allocate(kernel: Kernel, segments: list[Segment]) -> Allocation:
         defines.append(defined)
         certain.append(sure)
     live_out = _live(segments, uses, certain)
-    tracked = _maybe_undefined(kernel, segments, certain, bit)
+    tracked = _maybe_undefined(kernel, segments, certain, bit) - _dropped(kernel)
     return _share(kernel, segments, uses, defines, certain, live_out, tracked)
 
 
@@ -149,6 +149,44 @@ def _maybe_undefined(kernel, segments, certain, bit) -> set[str]:
                 for name in written(instruction):
                     sure |= bit[name]
     return tracked
+
+
+def _dropped(kernel: Kernel) -> set[str]:
+    """Registers that nothing writes, and of packed ones that parts which nothing takes.
+
+    LLVM writes its `undef` like that: `mov.b64 %rd1, {%r1, %r2}; mov.b64 {_, %r3}, %rd1;`.
+    """
+    ever = {name for instruction in kernel.body for name in written(instruction)}
+    readers: dict[str, list[Instruction]] = {}
+    for instruction in kernel.body:
+        for name in dict.fromkeys(read(instruction)):
+            readers.setdefault(name, []).append(instruction)
+
+    def is_dropped(name: str, reader: Instruction) -> bool:
+        if reader.root != "mov" or not isinstance(reader.operands[1], Vector):
+            return False
+        target, parts = reader.operands[0], reader.operands[1].elements
+        places = [place for place, part in enumerate(parts) if part == Register(name)]
+        return isinstance(target, Register) and all(
+            _drops(user, len(parts), places) for user in readers.get(target.name, ())
+        )
+
+    return {
+        name
+        for name in readers
+        if name not in ever and all(is_dropped(name, reader) for reader in readers[name])
+    }
+
+
+def _drops(instruction: Instruction, count: int, places: list[int]) -> bool:
+    """Whether it takes a register of so many parts apart, and leaves those at some places."""
+    target = instruction.operands[0]
+    return (
+        instruction.root == "mov"
+        and isinstance(target, Vector)
+        and len(target.elements) == count
+        and all(target.elements[place] == Register("_") for place in places)
+    )
 
 
 def _share(kernel, segments, uses, defines, certain, live_out, tracked) -> Allocation:
