@@ -22,8 +22,9 @@ from twofour.runtime import element_type, parse_boundary
 from twofour.runtime.box import Box
 from twofour.runtime.page_offset import CACHE_LINE
 from twofour.runtime.tiles.haloed import HaloedSteps
+from twofour.runtime.tiles.parts import cut
 from twofour.runtime.tiles.resident import Residence, resident_layout
-from twofour.runtime.tiles.steps import TARGET, Layout, cut
+from twofour.runtime.tiles.steps import TARGET, Layout
 
 
 def residence_of(geometry, shape):

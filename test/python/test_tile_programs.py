@@ -28,6 +28,7 @@ from twofour.runtime import element_type, parse_boundary
 from twofour.runtime.box import Box
 from twofour.runtime.copies import row_axes
 from twofour.runtime.sweeps import LinearKernel
+from twofour.runtime.tiles.parts import cut
 from twofour.runtime.tiles.program import TileCode, TileProgram
 from twofour.runtime.tiles.resident import resident_layout
 from twofour.runtime.tiles.steps import (
@@ -41,7 +42,6 @@ from twofour.runtime.tiles.steps import (
     Repeat,
     Sweep,
     TileSteps,
-    cut,
 )
 from twofour.runtime.tiles.streamed import StreamedSteps, is_streamed, tile_steps, window
 

@@ -21,7 +21,7 @@ from twofour.runtime.processor import caches
 from twofour.runtime.rounds.actions import Action, Buffer, Copy, Round
 from twofour.runtime.rounds.skewed import SkewedRounds
 from twofour.runtime.rounds.strips import Strip
-from twofour.runtime.tiles.steps import ROWS
+from twofour.runtime.tiles.parts import ROWS
 
 # Part of a core's second cache for the rows of a block, which are a multiple of those that kernels
 # sum up at once.

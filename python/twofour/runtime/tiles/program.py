@@ -17,6 +17,7 @@ from twofour.runtime.native import NativeKernel
 from twofour.runtime.page_offset import CACHE_LINE, spread_row
 from twofour.runtime.sweeps import LinearKernel
 from twofour.runtime.tiles.haloed import HaloedSteps
+from twofour.runtime.tiles.parts import cut
 from twofour.runtime.tiles.steps import (
     SCRATCH,
     SOURCE,
@@ -29,7 +30,6 @@ from twofour.runtime.tiles.steps import (
     Repeat,
     Sweep,
     TileSteps,
-    cut,
 )
 from twofour.runtime.tiles.streamed import tile_steps
 from twofour.runtime.tiles.workspace import Workspace
