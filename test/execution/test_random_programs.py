@@ -47,6 +47,13 @@ class Apply:
 
 
 @dataclass(frozen=True)
+class Made:
+    """A temp of an apply that reads none: a number, or the coordinate along an axis."""
+
+    axis: int | None
+
+
+@dataclass(frozen=True)
 class Store:
     temp: int
     field: int
@@ -59,7 +66,7 @@ def programs(draw):
     fields = draw(st.integers(1, 3))
     ops, depths = [Load(0)], [0]
     for _ in range(draw(st.integers(1, 9))):
-        kind = draw(st.sampled_from(["load", "apply", "apply", "siblings", "store"]))
+        kind = draw(st.sampled_from(["load", "apply", "apply", "siblings", "made", "store"]))
         shallow = [temp for temp, depth in enumerate(depths) if depth < HALO]
         if kind in ("apply", "siblings") and shallow:
             temps = draw(st.tuples(st.sampled_from(shallow), st.sampled_from(shallow)))
@@ -69,8 +76,10 @@ def programs(draw):
                 depths.append(1 + max(depths[temp] for temp in temps))
                 if kind == "siblings":
                     ops.append(Store(len(depths) - 1, draw(st.integers(0, fields - 1)), box))
-        elif kind == "load":
-            ops.append(Load(draw(st.integers(0, fields - 1))))
+        elif kind in ("load", "made"):
+            is_load = kind == "load"
+            made = st.builds(Made, st.none() | st.integers(0, 1))
+            ops.append(draw(st.builds(Load, st.integers(0, fields - 1)) if is_load else made))
             depths.append(0)
         else:
             ops.append(draw(stores(len(depths), fields)))
@@ -89,6 +98,17 @@ def text_of(fields, ops):
     for op in ops:
         if isinstance(op, Load):
             lines.append(f"%t{temps} = stencil.load %f{op.field} : {FIELD} -> {TEMP}")
+            temps += 1
+        elif isinstance(op, Made):
+            value = ["%r = arith.constant 0.25 : f64"]
+            if op.axis is not None:
+                value = [
+                    f"%i = stencil.index {op.axis} <[0, 0]>",
+                    "%n = arith.index_cast %i : index to i64",
+                    "%r = arith.sitofp %n : i64 to f64",
+                ]
+            lines.append(f"%t{temps} = stencil.apply() -> ({TEMP}) {{")
+            lines += [*value, "stencil.return %r : f64", "}"]
             temps += 1
         elif isinstance(op, Store):
             lines.append(f"stencil.store %t{op.temp} to %f{op.field}({op.box}) : {TEMP} to {FIELD}")
@@ -151,6 +171,9 @@ def run(ops, arrays):
     for op in ops:
         if isinstance(op, Load):
             temps.append(arrays[op.field].copy())
+        elif isinstance(op, Made):
+            places = np.indices(ARRAY, dtype=float) - HALO
+            temps.append(np.full(ARRAY, 0.25) if op.axis is None else places[op.axis])
         elif isinstance(op, Store):
             box = STORED[op.box]
             arrays[op.field][box] = temps[op.temp][box]
