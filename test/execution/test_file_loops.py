@@ -8,6 +8,7 @@ import pytest
 
 import numpy_stencil
 from file_cases import close, random_field
+from twofour import program
 from twofour.errors import TwofourError
 from twofour.runtime import element_type, from_storage, to_storage
 from xdsl_suite import Program, random_arguments
@@ -224,3 +225,47 @@ func.func @inplace(%u: !field, %v: !field) {{
     u[1:-1] = u[:-2] - u[2:]
     np.testing.assert_array_equal(inplace, u)
     np.testing.assert_array_equal(beside[1:-1], u[1:-1])
+
+
+SWAPS = """
+  %a{after}, %b{after} = scf.for %i{after} = %c0 to %c3 step %c1
+      iter_args(%x{after} = %a{before}, %y{after} = %b{before}) -> (!field, !field) {{
+    %t{after} = stencil.load %x{after} : !field -> !temp
+    %r{after} = stencil.apply(%z = %t{after} : !temp) -> (!temp) {{
+      %l = stencil.access %z[-1] : !temp
+      %h = stencil.access %z[1] : !temp
+      %d = arith.subf %l, %h : f64
+      %half = arith.constant 0.5 : f64
+      %s = arith.mulf %d, %half : f64
+      stencil.return %s : f64
+    }}
+    stencil.store %r{after} to %y{after}(<[0], [40]>) : !temp to !field
+    scf.yield %y{after}, %x{after} : !field, !field
+  }}"""
+
+
+def test_loops_in_a_row_are_followed_once(compiled_for_cpu, monkeypatch):
+    """Not once for each way through those before."""
+    looked_up, defining_op = [], program.defining_op
+    monkeypatch.setattr(
+        program, "defining_op", lambda value: looked_up.append(value) or defining_op(value)
+    )
+    loops = "".join(SWAPS.format(before=n, after=n + 1) for n in range(8))
+    step = compiled_for_cpu(f"""
+!field = !stencil.field<[-1,41]xf64>
+!temp = !stencil.temp<?xf64>
+func.func @loops(%a0: !field, %b0: !field) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+{loops}
+  return
+}}""")
+    assert len(looked_up) < 1000
+    arrays = [random_field((42,), seed) for seed in (1, 2)]
+    found = step(*arrays)
+    for number in range(24):
+        source, target = arrays[number % 2], arrays[(number + 1) % 2]
+        target[1:-1] = 0.5 * (source[:-2] - source[2:])
+    for array, expected in zip(found, arrays, strict=True):
+        np.testing.assert_allclose(array, expected, rtol=1e-12, atol=1e-14)

@@ -83,11 +83,11 @@ def marches(
         raise Unsuitable(
             f"expected at most {nearest.max_registers} registers, got about {nearest.registers}"
         )
-    trimmed, fitting = fitting[0], [layout for layout in fitting if layout.width > 0]
+    nearest, fitting = fitting[0], [layout for layout in fitting if layout.width > 0]
     if not fitting:
         raise Unsuitable(
-            f"expected {levels} levels that trim a strip of {trimmed.strip} outputs by less, got "
-            f"{sum(trimmed.trimmed)}"
+            f"expected {levels} levels that trim a strip of {nearest.strip} outputs by less, got "
+            f"{sum(nearest.trimmed)}"
         )
     most = RING_BYTES - RESERVED_BYTES
     fitting = [layout for layout in fitting if layout.shared_bytes <= most]
