@@ -3,9 +3,23 @@
 
 from dataclasses import dataclass, field
 
-from twofour.mlir import arith, ir, vector
+import numpy as np
+
+from twofour.mlir import arith, ir, memref, vector
 
 VECTOR_BYTES = 64
+
+
+def global_table(name: str, data: np.ndarray, element: ir.Type) -> ir.MemRefType:
+    """Insert a private constant array at the insertion point; returns its type.
+
+    `data` is in the NumPy dtype of the element: int64 for index.
+    """
+    tensor = ir.RankedTensorType.get(data.shape, element)
+    kind = ir.MemRefType.get(data.shape, element)
+    value = ir.DenseElementsAttr.get(np.ascontiguousarray(data), type=tensor)
+    memref.GlobalOp(name, kind, sym_visibility="private", initial_value=value, constant=True)
+    return kind
 
 
 @dataclass
@@ -24,6 +38,11 @@ class ElementCode:
         is_double = isinstance(self.storage, ir.F64Type)
         self.accumulation = self.storage if is_double else ir.F32Type.get()
         self.lanes = self.vector_bytes // (8 if is_double else 4)
+
+    @property
+    def accumulation_dtype(self) -> type:
+        """NumPy's word for the accumulation type."""
+        return np.float64 if isinstance(self.accumulation, ir.F64Type) else np.float32
 
     @property
     def is_maskable(self) -> bool:

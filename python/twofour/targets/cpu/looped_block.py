@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from twofour.mlir import arith, ir, math, memref, scf, vector
-from twofour.targets.cpu.elements import ElementCode
+from twofour.targets.cpu.elements import ElementCode, global_table
 from twofour.targets.cpu.kernel_abi import EntryConstants, shifted
 from twofour.targets.cpu.lanes import Width
 from twofour.targets.cpu.row_block import KernelViews, RowBlock, Sums
@@ -27,22 +27,12 @@ def make_weight_tables(
     name: str, inputs: Sequence[Sequence[Term]], code: ElementCode
 ) -> list[WeightTable]:
     """Insert the tables of a kernel's inputs at the current insertion point."""
-    dtype = np.float64 if isinstance(code.accumulation, ir.F64Type) else np.float32
     tables = []
     for number, terms in enumerate(inputs):
-        weights = np.array([term.weight for term in terms], dtype)
-        table = WeightTable(
-            f"{name}_weights{number}", ir.MemRefType.get(weights.shape, code.accumulation)
-        )
-        tensor = ir.RankedTensorType.get(weights.shape, code.accumulation)
-        memref.GlobalOp(
-            table.name,
-            table.type,
-            sym_visibility="private",
-            initial_value=ir.DenseElementsAttr.get(weights, type=tensor),
-            constant=True,
-        )
-        tables.append(table)
+        weights = np.array([term.weight for term in terms], code.accumulation_dtype)
+        name_of_table = f"{name}_weights{number}"
+        kind = global_table(name_of_table, weights, code.accumulation)
+        tables.append(WeightTable(name_of_table, kind))
     return tables
 
 

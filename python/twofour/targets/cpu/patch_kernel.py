@@ -14,7 +14,7 @@ import numpy as np
 
 from twofour.layout.patch import PatchOperator
 from twofour.mlir import arith, func, ir, math, memref, scf, vector
-from twofour.targets.cpu.elements import ElementCode
+from twofour.targets.cpu.elements import ElementCode, global_table
 from twofour.targets.cpu.kernel_abi import EntryConstants, kernel_function, view_type
 
 
@@ -67,26 +67,16 @@ def _make_tables(kernel: PatchKernel, code: ElementCode) -> dict[str, ir.Type]:
         points.append(operator.input_offsets[order][used] + np.array(kernel.reach_lo))
         first.append(first[-1] + len(used))
     index = ir.IndexType.get()
-    accumulation = np.float64 if isinstance(code.accumulation, ir.F64Type) else np.float32
     contents = {
         "first": (np.array(first, dtype=np.int64), index),
-        "weight": (np.concatenate(weights).astype(accumulation), code.accumulation),
+        "weight": (np.concatenate(weights).astype(code.accumulation_dtype), code.accumulation),
         "point": (np.concatenate(points), index),
         "output": (operator.output_offsets, index),
     }
-    types = {}
-    for name, (data, element) in contents.items():
-        tensor = ir.RankedTensorType.get(list(data.shape), element)
-        value = ir.DenseElementsAttr.get(np.ascontiguousarray(data), type=tensor)
-        types[name] = ir.MemRefType.get(list(data.shape), element)
-        memref.GlobalOp(
-            f"{kernel.name}_{name}",
-            types[name],
-            sym_visibility="private",
-            initial_value=value,
-            constant=True,
-        )
-    return types
+    return {
+        name: global_table(f"{kernel.name}_{name}", data, element)
+        for name, (data, element) in contents.items()
+    }
 
 
 class _Emitter:
