@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Half-open boxes of grid points: the bounds of fields, temps and stores."""
 
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from twofour.runtime.reach import reach_of
 
 MAX_POINTS = 2**59
 
@@ -37,10 +40,9 @@ class Box:
 
     def reach(self, offsets: Iterable[Sequence[int]]) -> "Box":
         """The box read by accesses at `offsets` from every point of this one."""
-        columns = list(zip(*offsets, strict=True))
+        below, above = reach_of(offsets)
         return Box(
-            tuple(lo + min(c) for lo, c in zip(self.lower, columns, strict=True)),
-            tuple(up + max(c) for up, c in zip(self.upper, columns, strict=True)),
+            tuple(map(operator.sub, self.lower, below)), tuple(map(operator.add, self.upper, above))
         )
 
     def project(self, axes: Sequence[int]) -> "Box":

@@ -8,16 +8,13 @@ from twofour.dialects.stencil.sweep import enclosing_function
 from twofour.dialects.stencil.transforms.fuse_steps import SINGLE_STEP_ATTRIBUTE, STEPS_ATTRIBUTE
 from twofour.errors import Unsuitable
 from twofour.mlir_support import error_at
-
-Extents = tuple[int, ...]
-Reach = tuple[Extents, Extents]
+from twofour.runtime.reach import Reach, reach_of
 
 
-def reach_of(op) -> Reach:
+def reach_of_op(op) -> Reach:
     """How far a linear op reaches per axis: minus its smallest and its largest offset."""
     offsets, _, _ = linear_terms(op)
-    columns = list(zip(*offsets, strict=True))
-    return tuple(-min(c) for c in columns), tuple(max(c) for c in columns)
+    return reach_of(offsets)
 
 
 def reach_of_steps(single: Reach, steps: int) -> Reach:
@@ -39,8 +36,8 @@ def levels_of(op, ops: Sequence) -> tuple[object, int]:
     singles = [other for other in ops if _name(enclosing_function(other)) == name]
     if len(singles) != 1:
         raise error_at(op, f"expected one operator in @{name} for levels, got {len(singles)}")
-    reach = reach_of_steps(reach_of(singles[0]), levels)
-    if reach != reach_of(op):
+    reach = reach_of_steps(reach_of_op(singles[0]), levels)
+    if reach != reach_of_op(op):
         # Weights that are too small vanished when they were convolved.
         raise error_at(op, f"expected a reach of {reach} for {levels} levels", Unsuitable)
     return singles[0], levels

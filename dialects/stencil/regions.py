@@ -11,6 +11,7 @@ from twofour.dialects.stencil.traversal import accesses, captured_values, nested
 from twofour.dialects.stencil.types import ResultType, TempType
 from twofour.mlir import arith, ir, memref
 from twofour.mlir_support import defining_op, is_inside
+from twofour.runtime.reach import Extents, reach_of
 from twofour.targets.cpu.kernel_abi import EntryConstants, shifted, view_type
 
 
@@ -44,10 +45,10 @@ class AppliedRegion:
 
     def views(
         self, arguments: Sequence[ir.Value]
-    ) -> dict[tuple[ir.Value, tuple[int, ...]], tuple[ir.Value, list[int]]]:
+    ) -> dict[tuple[ir.Value, tuple[int, ...]], tuple[ir.Value, Extents]]:
         """Of each temp along some axes: its view among the kernel's arguments, its reach below."""
         return {
-            (item.temp, item.axes): (view, [-min(c) for c in zip(*item.offsets, strict=True)])
+            (item.temp, item.axes): (view, reach_of(item.offsets)[0])
             for item, view in zip(self.inputs, arguments, strict=False)
         }
 

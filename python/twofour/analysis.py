@@ -12,7 +12,7 @@ from twofour.dialects.nm.ops import SparsePatchMatmulOp, permutation_of
 from twofour.dialects.nm.transforms.compress import CompressPass
 from twofour.dialects.nm.transforms.crush import CrushPass
 from twofour.dialects.nm.transforms.permute_2to4 import Permute2to4Pass
-from twofour.dialects.stencil.levels import Reach, reach_of_steps
+from twofour.dialects.stencil.levels import reach_of_steps
 from twofour.dialects.stencil.ops import linear_terms
 from twofour.dialects.stencil.sweep import enclosing_function, kernel_name
 from twofour.dialects.stencil.transforms.convert_element_type import ConvertElementTypePass
@@ -41,6 +41,7 @@ from twofour.options import CompileOptions
 from twofour.passes import ModulePass
 from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
 from twofour.program import Program, describe, select_function
+from twofour.runtime.reach import Reach, reach_of
 from twofour.targets.cpu.kernel_abi import PAST_CACHES_ATTRIBUTE
 
 # What is compiled: a kernel, the path of a file (`-`: standard input), or what was read from it.
@@ -65,17 +66,17 @@ class LinearSweep:
     @property
     def reach_lo(self) -> tuple[int, ...]:
         """Minus the smallest offset per axis."""
-        return tuple(-min(column) for column in zip(*self.offsets, strict=True))
+        return self.reach[0]
 
     @property
     def reach_hi(self) -> tuple[int, ...]:
         """The largest offset per axis."""
-        return tuple(max(column) for column in zip(*self.offsets, strict=True))
+        return self.reach[1]
 
     @property
     def reach(self) -> Reach:
         """`reach_lo` and `reach_hi`."""
-        return self.reach_lo, self.reach_hi
+        return reach_of(self.offsets)
 
     def has_levels_of(self, single: "LinearSweep") -> bool:
         """Whether steps of `single` that follow each other in a kernel are this sweep.

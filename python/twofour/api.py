@@ -28,6 +28,7 @@ from twofour.runtime import (
 )
 from twofour.runtime.fields.scalars import read_scalars
 from twofour.runtime.manifest import FieldsProgram
+from twofour.runtime.reach import halo_of
 from twofour.suggestions import suggest
 from twofour.targets.cpu.executable import CpuExecutable
 from twofour.targets.fields import check_runnable
@@ -277,9 +278,9 @@ class Stencil(_Compiled):
         """
         extents = _extents(shape, self.rank)
         updated = 1
-        columns = zip(*self._kernel.offsets, strict=True)
-        for extent, entry, column in zip(extents, self._boundary, columns, strict=True):
-            rim = max(0, -min(column)) + max(0, max(column)) if entry.mode == "fixed" else 0
+        halo = halo_of(self._kernel.offsets)
+        for extent, entry, below, above in zip(extents, self._boundary, *halo, strict=True):
+            rim = below + above if entry.mode == "fixed" else 0
             updated *= max(0, extent - rim)
         return updated
 

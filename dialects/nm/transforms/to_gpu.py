@@ -15,7 +15,7 @@ from typing import ClassVar, Literal
 
 from twofour.cost.explore import best_stream, reference_gpu
 from twofour.dialects.nm.ops import PatchMatmulOp, SparsePatchMatmulOp
-from twofour.dialects.stencil.levels import levels_of, reach_of
+from twofour.dialects.stencil.levels import levels_of, reach_of_op
 from twofour.dialects.stencil.ops import addend_of, linear_terms
 from twofour.dialects.stencil.sweep import (
     SweepInput,
@@ -69,7 +69,7 @@ class _Applied:
     @classmethod
     def of(cls, op, levels: int = 1) -> "_Applied":
         _, _, constant = linear_terms(op)
-        return cls(op.operator(), constant, reach_of(op), levels)
+        return cls(op.operator(), constant, reach_of_op(op), levels)
 
 
 @dataclass(frozen=True)

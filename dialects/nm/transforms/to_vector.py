@@ -21,6 +21,7 @@ from twofour.dialects.stencil.sweep import (
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.mlir import ir
 from twofour.passes import ModulePass
+from twofour.runtime.reach import reach_of
 from twofour.targets.cpu.elements import ElementCode
 from twofour.targets.cpu.patch_kernel import PatchKernel, build_patch_kernel
 
@@ -50,7 +51,7 @@ def _convert(op: SparsePatchMatmulOp) -> None:
         kernel = PatchKernel(
             kernel_name(op),
             op.operator(),
-            tuple(-min(column) for column in zip(*offsets, strict=True)),
+            reach_of(offsets)[0],
             input=inputs[0].element,
             output=element,
             addend=None if addend is None else inputs[1].element,

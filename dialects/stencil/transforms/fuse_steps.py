@@ -37,6 +37,7 @@ from twofour.errors import TwofourError
 from twofour.mlir import ir
 from twofour.mlir_support import error_at, replace_op
 from twofour.passes import ModulePass
+from twofour.runtime.reach import halo_of
 
 STEPS_ATTRIBUTE = "stencil.steps"
 SINGLE_STEP_ATTRIBUTE = "stencil.single_step"
@@ -115,8 +116,7 @@ def _fused_terms(offsets: Sequence[Offset], steps: int) -> int:
 
 def deep_interior(box: Box, offsets: Sequence[Offset], steps: int) -> Box | None:
     """The points of `box` that reach only points of `box` in all steps but the last."""
-    low = [max(0, -min(column)) for column in zip(*offsets, strict=True)]
-    high = [max(0, max(column)) for column in zip(*offsets, strict=True)]
+    low, high = halo_of(offsets)
     lower = tuple(lo + (steps - 1) * r for lo, r in zip(box.lower, low, strict=True))
     upper = tuple(up - (steps - 1) * r for up, r in zip(box.upper, high, strict=True))
     return Box(lower, upper) if all(a < b for a, b in zip(lower, upper, strict=True)) else None

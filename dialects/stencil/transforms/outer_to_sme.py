@@ -37,6 +37,7 @@ from twofour.dialects.stencil.sweep import (
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.mlir import ir
 from twofour.passes import ModulePass
+from twofour.runtime.reach import reach_of
 from twofour.targets.sme.kernel import OuterKernel, build_outer_kernel
 
 
@@ -47,8 +48,8 @@ def _convert(op: OuterSumOp) -> None:
     inputs = [SweepInput(op.operands[0], offsets, axes)]
     if (addend := addend_of(op)) is not None:
         inputs.append(SweepInput(addend, [(0,) * rank], axes))
-    reach = [-min(column) for column in zip(*offsets, strict=True)]
-    kernel = OuterKernel(kernel_name(op), op.plan(), reach, constant, addend is not None)
+    below, _ = reach_of(offsets)
+    kernel = OuterKernel(kernel_name(op), op.plan(), below, constant, addend is not None)
     with module_end(op), op.location:
         build_outer_kernel(kernel, op.results[0].type.element_type)
     replace_by_sweep(op, kernel.name, inputs)

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from twofour.cost.explore import best_rolling, reference_gpu
 from twofour.dialects.stencil.chains import chain_ending_at
-from twofour.dialects.stencil.levels import levels_of, reach_of
+from twofour.dialects.stencil.levels import levels_of, reach_of_op
 from twofour.dialects.stencil.ops import ApplyOp, WeightedSumOp, addend_of, linear_terms
 from twofour.dialects.stencil.regions import AppliedRegion, sink_numbers
 from twofour.dialects.stencil.sweep import (
@@ -105,7 +105,7 @@ class ConvertStencilToGpuPass(ModulePass):
         offsets, weights, constant = linear_terms(single)
         choices = {name: getattr(self, name) for name in ("block", "stages", "march", "ring")}
         layouts = rolling_layouts(
-            offsets, weights, _itemsize(element), reach_of(single), levels=levels, **choices
+            offsets, weights, _itemsize(element), reach_of_op(single), levels=levels, **choices
         )
         layout = best_rolling(layouts, element, reference_gpu(self.chip))
         return RollingKernel(kernel_name(op), layout, element, constant)

@@ -9,6 +9,7 @@ from twofour.errors import TwofourError
 from twofour.identifiers import identifier
 from twofour.kernels import Kernel
 from twofour.mlir import ir, passmanager
+from twofour.runtime.reach import halo_of
 
 NOMINAL_EXTENT = 64
 MOST_AXES = int(math.log(MAX_POINTS, NOMINAL_EXTENT))
@@ -24,8 +25,7 @@ def kernel_module(kernel: Kernel, dtype: str, steps: int = 1) -> ir.Module:
     rank = kernel.rank
     if rank > MOST_AXES:
         raise TwofourError(f"expected offsets of at most {MOST_AXES} axes, got {rank}")
-    low = [max(0, -min(column)) for column in zip(*kernel.offsets, strict=True)]
-    high = [max(0, max(column)) for column in zip(*kernel.offsets, strict=True)]
+    low, high = halo_of(kernel.offsets)
     extents = [max(NOMINAL_EXTENT, 2 * steps * (lo + hi)) for lo, hi in zip(low, high, strict=True)]
     points = math.prod(lo + e + hi for lo, e, hi in zip(low, extents, high, strict=True))
     if points > MAX_POINTS:

@@ -14,8 +14,9 @@ from twofour.runtime.dtypes import ElementType, check_array, storage_view
 from twofour.runtime.halos import SLICES, Halos
 from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.page_offset import empty_beside
+from twofour.runtime.reach import halo_reach
 from twofour.runtime.recent import Recent
-from twofour.runtime.sweeps import FusedSweep, LinearKernel, SingleSweep, fused_sweep, halo_reach
+from twofour.runtime.sweeps import FusedSweep, LinearKernel, SingleSweep, fused_sweep
 from twofour.runtime.threads import resolve_threads
 
 PROGRESS_INTERVAL = 0.1  # seconds between two reports of progress

@@ -18,7 +18,7 @@ Where a kernel asks for aligned rows, the rims on the last axis are widened to a
 of slabs are not aligned, and kernels for them must not ask for it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +28,7 @@ from twofour.runtime.box import Box
 from twofour.runtime.dtypes import ElementType
 from twofour.runtime.halos import Halos, Refresh
 from twofour.runtime.memory import HOST, Memory
+from twofour.runtime.reach import halo_reach
 from twofour.runtime.threads import parallel_run
 
 
@@ -44,11 +45,6 @@ class LinearKernel:
     reach_lo: tuple[int, ...]
     reach_hi: tuple[int, ...]
     steps: int = 1
-
-
-def halo_reach(reach: Sequence[int]) -> tuple[int, ...]:
-    """Return the halo depth that a reach asks for: none where all offsets lie on the other side."""
-    return tuple(max(0, r) for r in reach)
 
 
 Sweep = Callable[[], None]

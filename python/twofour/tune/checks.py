@@ -13,6 +13,7 @@ from twofour.runtime.calls import advance_array
 from twofour.runtime.devices.device import Device
 from twofour.runtime.devices.stepping import linear_stepper
 from twofour.runtime.dtypes import field_element_type, from_storage, to_storage
+from twofour.runtime.reach import reach_of
 from twofour.tune.plan import TuningPlan
 
 # Points of the small domain by rank, beside what fused steps reach: more than one block, and
@@ -92,5 +93,4 @@ def _step(values: np.ndarray, plan: TuningPlan) -> np.ndarray:
 
 
 def _reaches(plan: TuningPlan) -> list[tuple[int, int]]:
-    columns = zip(*plan.offsets, strict=True)
-    return [(-min(column), max(column)) for column in columns]
+    return list(zip(*reach_of(plan.offsets), strict=True))

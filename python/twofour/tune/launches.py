@@ -15,7 +15,7 @@ from twofour.runtime.bundle import Bundle
 from twofour.runtime.devices.device import BoundLaunch, Device
 from twofour.runtime.devices.stepping import SECTOR, aligned_rows
 from twofour.runtime.dtypes import field_element_type, from_storage, to_storage
-from twofour.runtime.sweeps import halo_reach
+from twofour.runtime.reach import halo_reach
 
 PATTERN = 1 << 22  # random numbers; arrays repeat them
 COMPARED = 1 << 24  # points of a result, spread over the domain

@@ -17,6 +17,8 @@ The project's driver of time tiles runs them, a part of the domain a thread: it 
 project's own kernels.
 """
 
+import itertools
+import operator
 from collections.abc import Sequence
 
 import numpy as np
@@ -27,6 +29,7 @@ from twofour.bench.cpu.pinning import pin_pool
 from twofour.bench.cpu.workload import Workload
 from twofour.mlir import ir
 from twofour.runtime import LinearKernel, NativeKernel, element_type, parse_boundary
+from twofour.runtime.reach import reach_of
 from twofour.runtime.tiles.program import TileProgram
 from twofour.runtime.tiles.runs import Leg, run_legs
 from twofour.runtime.tiles.steps import Geometry, Layout
@@ -64,14 +67,12 @@ def llvm_sweeps(workload: Workload, arrays: Arrays, cpus: Sequence[int]) -> Swee
 def _compile(workload: Workload):
     """The kernel, and the code that drives it."""
     rank = len(workload.extents)
-    columns = list(zip(*workload.kernel.offsets, strict=True))
-    reach_lo = tuple(-min(column) for column in columns)
-    reach_hi = tuple(max(column) for column in columns)
     context = ir.Context()
     with context, ir.Location.unknown():
         compiled = CompiledModule(ir.Module.parse(loops(workload)))
     native = NativeKernel(SWEEP, compiled.address(SWEEP), rank, 1, 1, (compiled, context))
-    return LinearKernel(native, reach_lo, reach_hi), tile_driver(rank, workload.itemsize)
+    kernel = LinearKernel(native, *reach_of(workload.kernel.offsets))
+    return kernel, tile_driver(rank, workload.itemsize)
 
 
 def loops(workload: Workload) -> str:
@@ -81,9 +82,10 @@ def loops(workload: Workload) -> str:
     strides = [1]
     for extent in reversed(workload.shape[1:]):
         strides.insert(0, strides[0] * extent)
-    columns = list(zip(*kernel.offsets, strict=True))
+    below, _ = reach_of(kernel.offsets)
     view = f"memref<{'?x' * rank}{dtype}, strided<{strides}, offset: ?>>"
-    shifts = sorted({o - min(c) for c in columns for o in c} | {0, 1} | {*workload.extents[1:]})
+    places = [tuple(map(operator.add, offset, below)) for offset in kernel.offsets]
+    shifts = sorted({0, 1, *workload.extents[1:], *itertools.chain(*places)})
     lines = [
         f"func.func @{SWEEP}(%in: {view}, %out: {view}, %begin: index, %end: index)",
         "  attributes {llvm.emit_c_interface} {",
@@ -96,17 +98,16 @@ def loops(workload: Workload) -> str:
     for axis, extent in enumerate(workload.extents):
         bounds = "%begin to %end" if axis == 0 else f"%c0 to %c{extent}"
         lines.append(f"scf.for %x{axis} = {bounds} step %c1 {{")
-    for number, offset in enumerate(kernel.offsets):
-        places = []
-        for axis, (o, column) in enumerate(zip(offset, columns, strict=True)):
-            places.append(f"%i{number}_{axis}")
-            lines.append(f"{places[-1]} = arith.addi %x{axis}, %c{o - min(column)} : index")
-        lines.append(f"%v{number} = memref.load %in[{', '.join(places)}] : {view}")
+    for number, place in enumerate(places):
+        indices = [f"%i{number}_{axis}" for axis in range(rank)]
+        for axis, (index, shift) in enumerate(zip(indices, place, strict=True)):
+            lines.append(f"{index} = arith.addi %x{axis}, %c{shift} : index")
+        lines.append(f"%v{number} = memref.load %in[{', '.join(indices)}] : {view}")
         product = f"arith.mulf %v{number}, %w{number} fastmath<fast> : {dtype}"
         lines.append(f"%{'p' if number else 's'}{number} = {product}")
         if number:
             total = f"arith.addf %s{number - 1}, %p{number} fastmath<fast> : {dtype}"
             lines.append(f"%s{number} = {total}")
-    place = ", ".join(f"%x{axis}" for axis in range(rank))
-    lines.append(f"memref.store %s{len(kernel.offsets) - 1}, %out[{place}] : {view}")
+    point = ", ".join(f"%x{axis}" for axis in range(rank))
+    lines.append(f"memref.store %s{len(kernel.offsets) - 1}, %out[{point}] : {view}")
     return "\n".join([*lines, "}" * rank, "return", "}"])

@@ -10,6 +10,7 @@ import numpy as np
 from twofour.accuracy import sweep_error
 from twofour.kernels import Kernel
 from twofour.runtime.box import Box
+from twofour.runtime.reach import halo_of
 
 SEED = 20261122
 Shape = Literal["box", "star"]
@@ -40,12 +41,12 @@ class Workload:
     @property
     def below(self) -> tuple[int, ...]:
         """Cells of halo below the interior, an axis each."""
-        return tuple(max(0, -min(column)) for column in zip(*self.kernel.offsets, strict=True))
+        return halo_of(self.kernel.offsets)[0]
 
     @property
     def above(self) -> tuple[int, ...]:
         """Cells of halo above the interior, an axis each."""
-        return tuple(max(0, max(column)) for column in zip(*self.kernel.offsets, strict=True))
+        return halo_of(self.kernel.offsets)[1]
 
     @property
     def shape(self) -> tuple[int, ...]:

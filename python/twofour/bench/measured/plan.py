@@ -7,11 +7,10 @@ from dataclasses import asdict, dataclass
 
 from twofour.errors import SourceLocation, TwofourError
 from twofour.files import write_files
+from twofour.runtime.reach import Extents, Reach, halo_of
 
 FORMAT = 2
 FILE = "plan.json"
-
-Extents = tuple[int, ...]
 
 
 def own_name(schedule: str, steps: int) -> str:
@@ -66,13 +65,9 @@ class Group:
         return max((entry.steps for entry in self.entries), default=1)
 
     @property
-    def reach(self) -> tuple[Extents, Extents]:
+    def reach(self) -> Reach:
         """How many cells one step needs below and above an output, per axis."""
-        columns = list(zip(*self.offsets, strict=True))
-        return (
-            tuple(max(0, -min(column)) for column in columns),
-            tuple(max(0, max(column)) for column in columns),
-        )
+        return halo_of(self.offsets)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import math
 from dataclasses import dataclass, replace
 
 from twofour.bench.predicted.setting import Setting, over
-from twofour.bench.predicted.tiles import reach_of
 from twofour.bench.section import Column, Section, table
 from twofour.context import make_context
 from twofour.cost import Costs, GpuModel, Prediction, predict
@@ -26,6 +25,7 @@ from twofour.runtime.devices.simulated import SimulatedDevice
 from twofour.runtime.devices.stepping import SECTOR, aligned_rows
 from twofour.runtime.dtypes import ELEMENT_TYPES
 from twofour.runtime.manifest import KernelSpec
+from twofour.runtime.reach import reach_of
 from twofour.sim import parse
 from twofour.sim.ptx import Kernel as SimulatedKernel
 from twofour.targets.gpu.kernel_abi import kernel_module

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from statistics import median
 
 from twofour.bench.predicted.setting import Setting, over
-from twofour.bench.predicted.tiles import ITEMSIZE, reach_of
+from twofour.bench.predicted.tiles import ITEMSIZE
 from twofour.bench.section import Column, Plot, Section, table
 from twofour.cost.explore import best_stream
 from twofour.kernels import Kernel
@@ -21,6 +21,7 @@ from twofour.layout.matching import apply_permutation
 from twofour.layout.search import best_tile
 from twofour.layout.stream import metadata_words, stream_layouts
 from twofour.options import CompileOptions
+from twofour.runtime.reach import reach_of
 from twofour.targets.gpu.build import compile_gpu
 
 ROUNDS = 5

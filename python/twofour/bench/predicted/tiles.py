@@ -14,15 +14,10 @@ from twofour.layout.fragments import DENSE_16, SPARSE_16
 from twofour.layout.matching import ROWS_PER_MMA
 from twofour.layout.patch import Offset, PatchOperator
 from twofour.layout.search import mma_per_128_outputs
+from twofour.runtime.reach import reach_of
 from twofour.sim import chips
 
 ITEMSIZE = 2  # bytes of f16
-
-
-def reach_of(offsets: Sequence[Offset]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Minus the smallest and the largest offset per axis."""
-    low, high = np.min(offsets, 0), np.max(offsets, 0)
-    return tuple((-low).tolist()), tuple(high.tolist())
 
 
 def instructions(matrix: np.ndarray, columns: int) -> float:

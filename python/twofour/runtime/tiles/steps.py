@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.box import Box, around
-from twofour.runtime.sweeps import halo_reach
+from twofour.runtime.reach import halo_reach
 from twofour.runtime.tiles.cells import Kind, Piece, pieces
 
 SOURCE, TARGET, EVEN, ODD, GATHERED = range(5)

@@ -14,6 +14,7 @@ from functools import cached_property, partial
 
 from twofour.mlir import func, ir
 from twofour.runtime.page_offset import CACHE_LINE
+from twofour.runtime.reach import reach_of
 from twofour.targets.cpu.block_loops import BlockLoops
 from twofour.targets.cpu.elements import ElementCode
 from twofour.targets.cpu.kernel_abi import (
@@ -61,7 +62,7 @@ class Terms:
 
     @property
     def reach_lo(self) -> Offset:
-        return tuple(-min(column) for column in zip(*self.offsets, strict=True))
+        return reach_of(self.offsets)[0]
 
     @property
     def last_row(self) -> Offset:

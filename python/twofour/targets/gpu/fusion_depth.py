@@ -22,7 +22,7 @@ from twofour.frontend.source import ProgramText
 from twofour.kernels import Kernel
 from twofour.options import CompileOptions
 from twofour.runtime.dtypes import ELEMENT_TYPES
-from twofour.runtime.sweeps import halo_reach
+from twofour.runtime.reach import halo_reach
 from twofour.targets.gpu.candidates import Candidate, arithmetic_of, candidates, fastest
 
 MAX_DEPTH = 8
