@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Half-open boxes of grid points: the bounds of fields, temps and stores."""
 
-import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -42,7 +41,8 @@ class Box:
         """The box read by accesses at `offsets` from every point of this one."""
         below, above = reach_of(offsets)
         return Box(
-            tuple(map(operator.sub, self.lower, below)), tuple(map(operator.add, self.upper, above))
+            tuple(lo - r for lo, r in zip(self.lower, below, strict=True)),
+            tuple(up + r for up, r in zip(self.upper, above, strict=True)),
         )
 
     def project(self, axes: Sequence[int]) -> "Box":

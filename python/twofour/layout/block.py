@@ -21,12 +21,12 @@ from twofour.layout.block_layout import (
     COPY_BYTES,
     SECTOR,
     BlockLayout,
-    Extents,
     halo_rows,
 )
 from twofour.layout.column_order import order_columns
 from twofour.layout.fragments import LANES, TILES, Fragment
 from twofour.layout.patch import PatchOperator
+from twofour.runtime.reach import Extents, Reach
 from twofour.tensor_map import MAX_BOX, MAX_RANK
 
 MAX_ROW_BYTES = 1024
@@ -64,7 +64,7 @@ def lay_out_block(
     operator: PatchOperator,
     fragment: Fragment,
     itemsize: int,
-    reach: tuple[Extents, Extents],
+    reach: Reach,
     *,
     tile: Extents | None = None,
     stages: int | None = None,

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from twofour.errors import TwofourError, Unsuitable
-from twofour.layout.march import RESERVED_BYTES, RING_BYTES, Extents, March
+from twofour.layout.march import RESERVED_BYTES, RING_BYTES, March
+from twofour.runtime.reach import Extents, Reach
 
 WARPS = (4, 8)  # warps of a block; more than the first where they can share rows of inputs
 MAX_STAGES = 12
@@ -19,7 +20,7 @@ ENOUGH_WARPS, ENOUGH_WITH_RING = 16, 12
 
 def marches(
     make: Callable[..., March],
-    reach: tuple[Extents, Extents],
+    reach: Reach,
     max_rows: int,
     *,
     block: Extents | None = None,

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 
 from twofour.errors import Unsuitable
-from twofour.layout.march import ACCESS, MIN_UNROLL, Extents, March, Meeting
+from twofour.layout.march import ACCESS, MIN_UNROLL, March, Meeting
 from twofour.layout.marches import marches
 from twofour.layout.patch import Offset, stencil_arrays
+from twofour.runtime.reach import Reach
 
 MAX_ROWS = 4
 # Multiply-adds of a round of the main loop: more would cost registers, and compile time.
@@ -155,7 +156,7 @@ def rolling_layouts(
     offsets: Sequence[Offset],
     weights: Sequence[float],
     itemsize: int,
-    reach: tuple[Extents, Extents],
+    reach: Reach,
     **choices,
 ) -> list[RollingLayout]:
     """The marches of a stencil of plain threads, on fields of `itemsize` bytes an element.

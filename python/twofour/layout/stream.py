@@ -24,9 +24,10 @@ from twofour.layout.chunks import (
     row_places,
 )
 from twofour.layout.fragments import LANES, SPARSE_16, TILES
-from twofour.layout.march import Extents, March, Meeting
+from twofour.layout.march import March, Meeting
 from twofour.layout.marches import marches
 from twofour.layout.patch import PatchOperator
+from twofour.runtime.reach import Reach
 
 ITEMSIZE = 2  # bytes of f16 and bf16
 MAX_ROWS = 3
@@ -159,9 +160,7 @@ class StreamLayout(March):
         return max(0, self.depth - 2) * each
 
 
-def stream_layouts(
-    operator: PatchOperator, reach: tuple[Extents, Extents], **choices
-) -> list[StreamLayout]:
+def stream_layouts(operator: PatchOperator, reach: Reach, **choices) -> list[StreamLayout]:
     """The streams of an operator whose columns stand in chunks of eight (see layout.chunks).
 
     `operator` is of rank 1 to 3, from `chunk_operator`; `reach` and `choices` are as for

@@ -11,7 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 
-from twofour.bench.measured.plan import Extents
+from twofour.runtime.reach import Extents
 
 NAME = "plain_stencil"
 THREADS = {1: (256, 1, 1), 2: (32, 8, 1), 3: (32, 8, 1)}
