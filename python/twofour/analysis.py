@@ -28,6 +28,7 @@ from twofour.dialects.stencil.transforms.fuse_steps import (
     linear_step,
 )
 from twofour.dialects.stencil.transforms.infer_bounds import InferBoundsPass
+from twofour.dialects.stencil.transforms.time_tile import TIME_TILE_ATTRIBUTE
 from twofour.dialects.stencil.transforms.to_nm import ConvertStencilToNmPass
 from twofour.dialects.stencil.traversal import functions, nested_ops
 from twofour.errors import SourceLocation, TwofourError
@@ -40,12 +41,22 @@ from twofour.mlir_support import error_at, source_location
 from twofour.options import CompileOptions
 from twofour.passes import ModulePass
 from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
-from twofour.program import Program, describe, select_function
+from twofour.program import ROTATION_ATTRIBUTE, Program, describe, select_function
 from twofour.runtime.reach import Reach, reach_of
 from twofour.targets.cpu.kernel_abi import PAST_CACHES_ATTRIBUTE
 
 # What is compiled: a kernel, the path of a file (`-`: standard input), or what was read from it.
 Source = str | Kernel | ProgramText
+
+
+# What the functions of a program that is read may say of themselves.
+KNOWN_ATTRIBUTES = {
+    "sym_name",
+    "sym_visibility",
+    "function_type",
+    ROTATION_ATTRIBUTE,
+    TIME_TILE_ATTRIBUTE,
+}
 
 
 @dataclass(frozen=True)
@@ -209,6 +220,7 @@ def analyse(
         name = select_function(module, options.function, filename).attributes["sym_name"].value
         _keep_called(module, name)
         _check_symbols(module)
+        _keep_known_attributes(module)
         passes = front_passes(options, options.dtype is not None and not is_kernel)
         run_passes(module, passes, filename)
         function = select_function(module, name, filename)
@@ -266,6 +278,17 @@ def _check_symbols(module: ir.Module) -> None:
             if name in called:
                 raise error_at(op, f"expected a body, got a declaration of @{name} alone")
             op.operation.erase()
+
+
+def _keep_known_attributes(module: ir.Module) -> None:
+    """Drop what else functions say of themselves and their arguments.
+
+    It speaks of how LLVM is to make the code of the body that was read (`passthrough`,
+    `llvm.byval`); the functions that become code are ours, and LLVM ends the process over some.
+    """
+    for function in nested_ops(module, "func.func"):
+        for name in set(function.attributes) - KNOWN_ATTRIBUTES:
+            del function.attributes[name]
 
 
 def _check_admitted(

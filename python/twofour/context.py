@@ -3,6 +3,8 @@
 
 import sys
 
+import numpy as np
+
 from twofour.dialects import nm, stencil
 from twofour.mlir import PACKAGE, ext, ir
 
@@ -12,6 +14,53 @@ DIALECTS: tuple[type[ext.Dialect], ...] = (stencil.Stencil, nm.NM)
 # package; where there is none they search the disk for it each time.
 for _module in (stencil, nm):
     sys.modules.setdefault(f"{PACKAGE}.dialects.{_module.__name__.split('.')[-1]}", _module)
+
+_DENSE_ARRAYS = (
+    ir.DenseBoolArrayAttr,
+    ir.DenseI8ArrayAttr,
+    ir.DenseI16ArrayAttr,
+    ir.DenseI32ArrayAttr,
+    ir.DenseI64ArrayAttr,
+    ir.DenseF32ArrayAttr,
+    ir.DenseF64ArrayAttr,
+)
+_DENSE_ELEMENTS = (ir.DenseIntElementsAttr, ir.DenseFPElementsAttr)
+
+
+def _read_every_attribute() -> None:
+    """Let attributes that the bindings have no class for be plain ones, as others are.
+
+    As they come, reading `array<f16: 1.0>`, complex elements or a location raises TypeError.
+    """
+    location = ir.Location.unknown()
+    locations = (
+        location,
+        ir.Location.file("", 1, 1),
+        ir.Location.name(""),
+        ir.Location.callsite(location, [location]),
+        ir.Location.fused([location], ir.UnitAttr.get()),
+    )
+    _cast(ir.DenseI64ArrayAttr.get([]), _DENSE_ARRAYS)
+    _cast(ir.DenseFPElementsAttr.get(np.zeros(1)), _DENSE_ELEMENTS)
+    for location in locations:
+        _cast(location.attr, ())
+
+
+def _cast(example: ir.Attribute, classes: tuple[type[ir.Attribute], ...]) -> None:
+    """Give attributes of the example's storage the first of the classes that takes them."""
+
+    @ir.register_type_caster(example.typeid, replace=True)
+    def cast(attribute: ir.Attribute) -> ir.Attribute:
+        for kind in classes:
+            try:
+                return kind(attribute)
+            except ValueError:
+                continue
+        return attribute
+
+
+with ir.Context():
+    _read_every_attribute()
 
 
 def make_context() -> ir.Context:
