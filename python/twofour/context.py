@@ -33,28 +33,31 @@ def _read_every_attribute() -> None:
     As they come, reading `array<f16: 1.0>`, complex elements or a location raises TypeError.
     """
     location = ir.Location.unknown()
-    locations = (
-        location,
-        ir.Location.file("", 1, 1),
-        ir.Location.name(""),
-        ir.Location.callsite(location, [location]),
-        ir.Location.fused([location], ir.UnitAttr.get()),
-    )
+    locations = {
+        ir.UnknownLoc: location,
+        ir.FileLineColLoc: ir.Location.file("", 1, 1),
+        ir.NameLoc: ir.Location.name(""),
+        ir.CallSiteLoc: ir.Location.callsite(location, [location]),
+        ir.FusedLoc: ir.Location.fused([location], ir.UnitAttr.get()),
+    }
     _cast(ir.DenseI64ArrayAttr.get([]), _DENSE_ARRAYS)
     _cast(ir.DenseFPElementsAttr.get(np.zeros(1)), _DENSE_ELEMENTS)
-    for location in locations:
-        _cast(location.attr, ())
+    for kind, location in locations.items():
+        _cast(location.attr, (kind,))
 
 
-def _cast(example: ir.Attribute, classes: tuple[type[ir.Attribute], ...]) -> None:
-    """Give attributes of the example's storage the first of the classes that takes them."""
+def _cast(example: ir.Attribute, classes: tuple[type, ...]) -> None:
+    """Give attributes of the example's storage the first of the classes that takes them.
+
+    Locations come as such and as attributes; their classes take only the former.
+    """
 
     @ir.register_type_caster(example.typeid, replace=True)
-    def cast(attribute: ir.Attribute) -> ir.Attribute:
+    def cast(attribute: ir.Attribute | ir.Location) -> ir.Attribute | ir.Location:
         for kind in classes:
             try:
                 return kind(attribute)
-            except ValueError:
+            except (TypeError, ValueError):
                 continue
         return attribute
 
