@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Output files: checked before the work begins, written when it has ended."""
+"""Files in and out: outputs are checked before the work begins, written when it has ended."""
 
 import io
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -11,6 +12,20 @@ from pathlib import Path
 from typing import BinaryIO
 
 from twofour.errors import SourceLocation, TwofourError
+
+
+def read_bytes(path: str) -> bytes:
+    """The bytes of a file, or of standard input for `-`.
+
+    Raises TwofourError, located at the file, when it cannot be read.
+    """
+    if path == "-" and sys.stdin is None:
+        raise TwofourError("cannot read the file: it is closed", SourceLocation(path))
+    try:
+        return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    except (OSError, ValueError) as failure:
+        reason = (getattr(failure, "strerror", None) or str(failure)).lower()
+        raise TwofourError(f"cannot read the file: {reason}", SourceLocation(path)) from None
 
 
 def check_output(path: str) -> None:

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +23,17 @@ def rolled(u: np.ndarray, steps: int) -> np.ndarray:
     for _ in range(steps):
         u = sum(w * np.roll(u, (-i, -j), (0, 1)) for (i, j), w in HEAT.items())
     return u
+
+
+def shell(command: str, folder: Path | None = None) -> subprocess.CompletedProcess:
+    path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
+    return subprocess.run(
+        ["bash", "-c", command],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={**os.environ, "PATH": path},
+    )
 
 
 def test_run_reports_one_line_and_writes_the_result(capsys, tmp_path):
@@ -78,6 +90,30 @@ def test_programs_from_standard_input(capsys, monkeypatch, command, said):
     assert capsys.readouterr().err.startswith("-:1:1: error: expected one function, got none")
 
 
+def test_arrays_from_standard_input_and_to_standard_output(tmp_path):
+    (tmp_path / "x.mlir").write_text(GENERIC)
+    np.save(tmp_path / "in.npy", np.random.default_rng(4).random(66))
+    piped = (
+        "twofour run x.mlir --input - --output - <in.npy "
+        "| twofour run x.mlir --input - --steps 2 --output - >out.npy"
+    )
+    done = shell(piped, tmp_path)
+    assert done.stdout == ""
+    said = sorted(line.partition(" in ")[0] for line in done.stderr.splitlines())
+    assert said == [f"average: 64 points x {steps} steps" for steps in (1, 2)]
+    assert shell("twofour run x.mlir --steps 3 --input in.npy --output to.npy", tmp_path).stdout
+    assert (tmp_path / "out.npy").read_bytes() == (tmp_path / "to.npy").read_bytes()
+    files = sorted(path.name for path in tmp_path.iterdir())
+    assert files == ["in.npy", "out.npy", "to.npy", "x.mlir"]
+
+
+def test_pages_to_standard_output(capsysbinary, tmp_path):
+    assert main(["explain", "heat2d_ftcs", "--html", str(tmp_path / "x.html")]) == 0
+    capsysbinary.readouterr()
+    assert main(["explain", "heat2d_ftcs", "--html", "-"]) == 0
+    assert capsysbinary.readouterr().out == (tmp_path / "x.html").read_bytes()
+
+
 @pytest.mark.parametrize(
     ("command", "message"),
     [
@@ -88,8 +124,7 @@ def test_programs_from_standard_input(capsys, monkeypatch, command, said):
     ],
 )
 def test_streams_that_are_closed(command, message):
-    tools = os.path.dirname(sys.executable)
-    run = subprocess.run(["bash", "-c", f"{tools}/{command}"], capture_output=True, text=True)
+    run = shell(command)
     assert run.returncode == 1 and run.stderr.startswith(message) and run.stderr.count("\n") == 1
 
 

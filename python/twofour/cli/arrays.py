@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Arrays of the command line: `.npy` files in and out, and what runs when no input is given."""
 
+import io
 import os
 from collections.abc import Sequence
 
 import numpy as np
 
+from twofour.cli.results import STANDARD_OUTPUT
 from twofour.errors import SourceLocation, TwofourError
+from twofour.files import read_bytes
 from twofour.runtime import ElementType, check_array, to_storage
+
+STANDARD_INPUT = "-"
 
 
 def load_array(
@@ -16,10 +21,15 @@ def load_array(
     rank: int | None = None,
     shape: Sequence[int] | None = None,
 ) -> np.ndarray:
-    """Read a `.npy` file; raises TwofourError, located at the file, where it does not fit."""
+    """Read a `.npy` file, or standard input for `-`.
+
+    Raises TwofourError, located at the file, where it does not fit.
+    """
     location = SourceLocation(path)
+    # NumPy reads from files that can seek only.
+    file = io.BytesIO(read_bytes(path)) if path == STANDARD_INPUT else path
     try:
-        array = np.load(path, allow_pickle=False)
+        array = np.load(file, allow_pickle=False)
     except OSError as failure:
         reason = (failure.strerror or str(failure)).lower()
         raise TwofourError(f"cannot read the file: {reason}", location) from None
@@ -45,8 +55,13 @@ def bump(shape: Sequence[int], element: ElementType) -> np.ndarray:
 
 
 def output_paths(path: str, count: int) -> list[str]:
-    """Where `count` results go: `out.npy` itself for one, else `out.0.npy`, `out.1.npy`, ..."""
+    """Where `count` results go: `out.npy` itself for one, else `out.0.npy`, `out.1.npy`, ...
+
+    Raises TwofourError for several results and standard output.
+    """
     if count == 1:
         return [path]
+    if path == STANDARD_OUTPUT:
+        raise TwofourError(f"expected --output FILE.npy for {count} results, got '{path}'")
     stem, suffix = os.path.splitext(path)
     return [f"{stem}.{number}{suffix}" for number in range(count)]

@@ -5,9 +5,8 @@ import argparse
 
 from twofour.api import find_source
 from twofour.cli.compile_options import compile_options
-from twofour.cli.results import STANDARD_OUTPUT, write_result
+from twofour.cli.results import STANDARD_OUTPUT, check_results, write_result
 from twofour.errors import TwofourError
-from twofour.files import check_output
 from twofour.kernels import Kernel
 from twofour.options import SME, CompileOptions
 from twofour.runtime import parse_boundary
@@ -33,8 +32,7 @@ def compile_command(options: argparse.Namespace) -> None:
         if options.emit in BINARY_STAGES:
             raise TwofourError(f"expected -o FILE to write the {options.emit} to")
         path = STANDARD_OUTPUT
-    if path != STANDARD_OUTPUT:
-        check_output(path)
+    check_results([path])
     if options.emit == "bundle":
         data, report = _bundle(source, wanted, options.boundary)
     else:

@@ -5,7 +5,7 @@ import argparse
 from pathlib import Path
 
 from twofour.api import find_source
-from twofour.cli.results import STANDARD_OUTPUT, write_result
+from twofour.cli.results import STANDARD_OUTPUT, check_results, write_result
 from twofour.errors import TwofourError
 from twofour.files import check_output, write_files
 from twofour.kernels import Kernel
@@ -27,8 +27,7 @@ def compile_sme_command(options: argparse.Namespace) -> None:
         raise TwofourError(f"expected --emit {', '.join(STAGES)} for target 'sme', got '{stage}'")
     path = options.output or STANDARD_OUTPUT
     if stage != "object":
-        if path != STANDARD_OUTPUT:
-            check_output(path)
+        check_results([path])
         write_result(path, emit(source, wanted, stage).encode(), stage)
         return
     if path == STANDARD_OUTPUT:

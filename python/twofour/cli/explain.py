@@ -7,8 +7,8 @@ import json
 from twofour.analysis import Source
 from twofour.api import find_source
 from twofour.cli.compile_options import compile_options
+from twofour.cli.results import check_results, write_result
 from twofour.explain import as_text, explain
-from twofour.files import check_output, write_files
 from twofour.frontend.source import ProgramText
 from twofour.options import CompileOptions
 
@@ -22,15 +22,12 @@ def explain_command(options: argparse.Namespace) -> None:
     source = find_source(options.source)
     wanted = compile_options(options)
     if options.html is not None:
-        check_output(options.html)
+        check_results([options.html])
         if isinstance(source, str):
             source = ProgramText.of(source)
         report, page = _page(source, wanted, options.chip)
-        write_files([(options.html, lambda file: file.write(page))])
-        print(
-            f"{options.html}: {report['name']}, {report['schedule']} on {report['target']}, "
-            f"{report['dtype']}, {len(page)} bytes"
-        )
+        what = f"{report['name']}, {report['schedule']} on {report['target']}, {report['dtype']}"
+        write_result(options.html, page, what)
         return
     report = explain(source, wanted, options.chip)
     print(json.dumps(report, indent=2) if options.json else as_text(report))

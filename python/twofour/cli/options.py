@@ -91,9 +91,15 @@ def _add_run(commands) -> None:
         "--input",
         action="append",
         metavar="FILE.npy",
-        help="a field's values, halo included; once for each input field (default: a smooth bump)",
+        help="a field's values, halo included, - for standard input; once for each input field "
+        "(default: a smooth bump)",
     )
-    parser.add_argument("--output", metavar="FILE.npy", help="where the result goes")
+    parser.add_argument(
+        "--output",
+        metavar="FILE.npy",
+        help="where the result goes, - for standard output (then what was done is said on standard "
+        "error)",
+    )
     _add_boundary(parser)
     parser.add_argument("--shape", metavar="N[,N...]", help="extents of a kernel's domain")
     parser.add_argument(
@@ -149,7 +155,9 @@ def _add_explain(commands) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="as JSON")
     form.add_argument(
-        "--html", metavar="FILE.html", help="as a page with pictures of A and the IR of every stage"
+        "--html",
+        metavar="FILE.html",
+        help="as a page with pictures of A and the IR of every stage, - for standard output",
     )
     parser.set_defaults(command=_explain)
 

@@ -1,18 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Where `compile` writes what it made: a file, or the standard output."""
+"""Where commands write what they made: files, or the standard output (`-`)."""
 
+import io
 import sys
+from collections.abc import Callable, Sequence
+from typing import BinaryIO
 
-from twofour.files import write_files
+from twofour.files import check_output, write_files
 
 STANDARD_OUTPUT = "-"
 
 
+def check_results(paths: Sequence[str]) -> None:
+    """Raise TwofourError where results could not be written."""
+    for path in paths:
+        if path != STANDARD_OUTPUT:
+            check_output(path)
+
+
+def write_results(results: Sequence[tuple[str, Callable[[BinaryIO], object]]]) -> None:
+    """Let every function write its result; where one fails, no file appears or changes."""
+    # NumPy writes to files that can seek only.
+    streams = [(io.BytesIO(), write) for path, write in results if path == STANDARD_OUTPUT]
+    for stream, write in streams:
+        write(stream)
+    write_files([(path, write) for path, write in results if path != STANDARD_OUTPUT])
+    for stream, _ in streams:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(stream.getvalue())
+
+
 def write_result(path: str, data: bytes, what: str) -> None:
     """Write to a file and say so, or to the standard output."""
-    if path == STANDARD_OUTPUT:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        return
-    write_files([(path, lambda file: file.write(data))])
-    print(f"{path}: {what}, {len(data)} bytes")
+    write_results([(path, lambda file: file.write(data))])
+    if path != STANDARD_OUTPUT:
+        print(f"{path}: {what}, {len(data)} bytes")

@@ -3,6 +3,7 @@
 
 import argparse
 import math
+import sys
 import time
 from dataclasses import asdict
 from functools import partial
@@ -13,8 +14,8 @@ from twofour.api import FieldProgram, Stencil, compile
 from twofour.cli.arrays import bump, load_array, output_paths
 from twofour.cli.compile_options import compile_options
 from twofour.cli.plot import check_plot, plot
+from twofour.cli.results import STANDARD_OUTPUT, check_results, write_results
 from twofour.errors import TwofourError
-from twofour.files import check_output, write_files
 from twofour.runtime import Progress
 
 MAX_POINTS = 2**59
@@ -37,27 +38,26 @@ def run(options: argparse.Namespace) -> None:
     inputs = _kernel_input(options, program) if is_kernel else _field_inputs(options, program)
     outputs = 1 if is_kernel else len(program.outputs)
     paths = output_paths(options.output, outputs) if options.output is not None else []
-    for path in paths:
-        check_output(path)
-    if options.plot is not None:
-        rank = program.rank if is_kernel else len(program.outputs[0].shape)
-        check_plot(options.plot, rank)
-        check_output(options.plot)
+    pictures = [options.plot] if options.plot is not None else []
+    for path in pictures:
+        check_plot(path, program.rank if is_kernel else len(program.outputs[0].shape))
+    check_results([*paths, *pictures])
     results, seconds = _advance(options, program, inputs)
     files = [
         (path, partial(np.save, arr=result)) for path, result in zip(paths, results, strict=False)
     ]
-    if options.plot is not None:
+    for path in pictures:
         element = program.element_type if is_kernel else program.outputs[0].element
-        picture = partial(plot, results[0], element, program.name)
-        files.append((options.plot, picture))
-    write_files(files)
-    print(_report(program, inputs, options.steps, seconds))
+        files.append((path, partial(plot, results[0], element, program.name)))
+    write_results(files)
+    is_taken = STANDARD_OUTPUT in paths
+    report = sys.stderr if is_taken else sys.stdout
+    print(_report(program, inputs, options.steps, seconds), file=report)
     if options.profile:
         # The simulator is loaded where it is used only.
         from twofour.cli.profile import profile_text
 
-        print(profile_text(program.device, program.bundle))
+        print(profile_text(program.device, program.bundle), file=report)
 
 
 def _advance(options, program: Stencil | FieldProgram, inputs) -> tuple[list[np.ndarray], float]:

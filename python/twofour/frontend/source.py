@@ -2,13 +2,12 @@
 """Reading program files: MLIR's generic form, or the pretty syntax of xDSL's stencil dialect."""
 
 import re
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 from twofour.diagnostics import errors_of
 from twofour.dialects.stencil.types import GridType
 from twofour.errors import SourceLocation, TwofourError
+from twofour.files import read_bytes
 from twofour.frontend.xdsl_text import is_xdsl_syntax
 from twofour.mlir import ir
 from twofour.mlir_support import VerificationFailure, source_location
@@ -81,13 +80,7 @@ def read_text(filename: str) -> str:
 
     Raises TwofourError when it cannot be read or is not UTF-8 text.
     """
-    if filename == "-" and sys.stdin is None:
-        raise TwofourError("cannot read the file: it is closed", SourceLocation(filename))
-    try:
-        data = sys.stdin.buffer.read() if filename == "-" else Path(filename).read_bytes()
-    except (OSError, ValueError) as failure:
-        reason = (getattr(failure, "strerror", None) or str(failure)).lower()
-        raise TwofourError(f"cannot read the file: {reason}", SourceLocation(filename)) from None
+    data = read_bytes(filename)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as failure:
