@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from twofour.compiler import CompiledCpu, compile_cpu
 from twofour.errors import SourceLocation, TwofourError
 from twofour.explain import explain
 from twofour.kernels import Kernel, built_in_kernels
@@ -30,6 +29,7 @@ from twofour.runtime.fields.scalars import read_scalars
 from twofour.runtime.manifest import FieldsProgram
 from twofour.runtime.reach import halo_of
 from twofour.suggestions import suggest
+from twofour.targets.cpu.build import CompiledCpu, compile_cpu
 from twofour.targets.cpu.executable import CpuExecutable
 from twofour.targets.fields import check_runnable
 

@@ -5,10 +5,10 @@ from dataclasses import asdict, fields
 from typing import TYPE_CHECKING
 
 from twofour.analysis import LinearSweep, Source, SparseLayout
-from twofour.compiler import chosen_schedule, compile_cpu
 from twofour.errors import TwofourError
 from twofour.options import CompileOptions
 from twofour.pipeline import PassElement, pipeline_text
+from twofour.targets.cpu.build import chosen_schedule, compile_cpu
 
 if TYPE_CHECKING:
     from twofour.targets.gpu.fusion_depth import Depth

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from twofour import sim
-from twofour.compiler import run_passes
 from twofour.context import make_context
 from twofour.dialects.stencil.transforms.bufferize import BufferizePass
 from twofour.dialects.stencil.transforms.convert_element_type import ConvertElementTypePass
@@ -20,6 +19,7 @@ from twofour.dialects.stencil.traversal import nested_ops
 from twofour.frontend.source import parse_module
 from twofour.mlir import ir
 from twofour.runtime.devices.launching import block_count
+from twofour.targets.cpu.build import run_passes
 from twofour.targets.gpu.kernel_abi import BlockShape
 from twofour.targets.gpu.lowering import to_llvm_ir, to_nvvm
 from twofour.targets.gpu.ptx import to_ptx

@@ -83,8 +83,8 @@ def holds(kernel: Kernel, dtype: str, steps: int) -> bool:
 @lru_cache(maxsize=32)
 def compiled(kernel: Kernel, dtype: str, schedule: str, fuse_steps: int = 1):
     """The machine code of a kernel, a CpuExecutable."""
-    from twofour.compiler import compile_cpu
     from twofour.options import CompileOptions
+    from twofour.targets.cpu.build import compile_cpu
     from twofour.targets.cpu.executable import CpuExecutable
 
     options = {"dtype": dtype, "fuse_steps": fuse_steps, "schedule": schedule}

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from twofour.compiler import compile_cpu
 from twofour.options import CompileOptions
 from twofour.runtime import FieldStepper, HostFieldStepper, Plan, slices
 from twofour.runtime.rounds import choice as skew_choice
 from twofour.runtime.rounds import round_tables
 from twofour.runtime.rounds import skewed as skewed_rounds
 from twofour.runtime.tiles import choice as tile_choice
+from twofour.targets.cpu.build import compile_cpu
 from twofour.targets.cpu.executable import CpuExecutable
 
 

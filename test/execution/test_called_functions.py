@@ -6,10 +6,10 @@ import pytest
 
 from file_cases import close, random_field
 from test_file_loops import HEAD, average
-from twofour.compiler import compile_cpu
 from twofour.errors import TwofourError
 from twofour.options import CompileOptions
 from twofour.runtime import NativeFieldStepper, parse_boundary
+from twofour.targets.cpu.build import compile_cpu
 from twofour.targets.cpu.executable import CpuExecutable
 
 SQUARE = f"""{HEAD}

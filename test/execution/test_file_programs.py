@@ -9,9 +9,9 @@ import pytest
 import reference
 import twofour
 from file_cases import BOUNDARIES, NONLINEAR, close, random_field, refilled
-from twofour.compiler import compile_cpu
 from twofour.dialects.stencil import large_arrays
 from twofour.options import CompileOptions
+from twofour.targets.cpu.build import compile_cpu
 
 LEAPFROG = str(Path(__file__).parents[2] / "docs" / "examples" / "wave2d.mlir")
 

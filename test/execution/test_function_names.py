@@ -6,10 +6,10 @@ import pytest
 
 from file_cases import random_field
 from twofour.cli.main import main
-from twofour.compiler import compile_cpu
 from twofour.dialects.stencil import large_arrays
 from twofour.identifiers import identifier
 from twofour.options import CompileOptions
+from twofour.targets.cpu.build import compile_cpu
 from twofour.targets.cpu.executable import CpuExecutable
 from twofour.targets.cpu.stages import emit
 

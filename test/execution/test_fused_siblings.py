@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import twofour
-from twofour.compiler import compile_cpu
 from twofour.dialects.stencil import large_arrays
 from twofour.dialects.stencil.transforms import fuse_siblings
 from twofour.options import CompileOptions
 from twofour.runtime import slices
+from twofour.targets.cpu.build import compile_cpu
 
 HALO = 2
 NUMPY = {"f64": np.float64, "f32": np.float32}

@@ -7,9 +7,9 @@ import tempfile
 import numpy as np
 import pytest
 
-from twofour.compiler import CompileOptions, compile_cpu
 from twofour.kernels import built_in_kernels
 from twofour.runtime import NativeKernel
+from twofour.targets.cpu.build import CompileOptions, compile_cpu
 from twofour.targets.cpu.executable import CpuExecutable
 
 ROWS, COLUMNS, ROW_BYTES = 6, 40, 2**33

@@ -9,10 +9,10 @@ import pytest
 import kernel_cases as cases
 import twofour
 from twofour.accuracy import sweep_error
-from twofour.compiler import compile_cpu
 from twofour.kernels import Kernel
 from twofour.options import CompileOptions
 from twofour.targets.cpu import direct_kernel
+from twofour.targets.cpu.build import compile_cpu
 from twofour.targets.cpu.executable import CpuExecutable
 from twofour.targets.cpu.looped_block import LoopedBlock
 from twofour.targets.cpu.register_tile import RegisterTile

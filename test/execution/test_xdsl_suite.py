@@ -21,13 +21,13 @@ if not CHECKOUT:
     )
 
 from numpy_stencil import UnsupportedProgram, evaluate  # noqa: E402
-from twofour.compiler import CompileOptions, compile_module  # noqa: E402
 from twofour.context import make_context  # noqa: E402
 from twofour.errors import TwofourError  # noqa: E402
 from twofour.frontend.xdsl_import import import_xdsl  # noqa: E402
 from twofour.runtime.devices.simulated import SimulatedDevice  # noqa: E402
 from twofour.runtime.manifest import LinearProgram  # noqa: E402
 from twofour.runtime.programs import launch_plan  # noqa: E402
+from twofour.targets.cpu.build import CompileOptions, compile_module  # noqa: E402
 from twofour.targets.cpu.executable import CpuExecutable  # noqa: E402
 from twofour.targets.gpu.build import compile_gpu  # noqa: E402
 from xdsl_suite import Program, programs, random_arguments  # noqa: E402

@@ -9,13 +9,13 @@ import pytest
 
 import twofour
 from twofour.analysis import load_program, run_passes
-from twofour.compiler import compile_module
 from twofour.dialects.stencil.transforms import (
     time_tile,
 )
 from twofour.dialects.stencil.transforms.extract_weights import ExtractWeightsPass
 from twofour.dialects.stencil.transforms.infer_bounds import InferBoundsPass
 from twofour.options import CompileOptions
+from twofour.targets.cpu.build import compile_module
 from twofour.targets.sme.build import compile_sme
 from twofour.targets.sme.options import SmeOptions
 

@@ -9,12 +9,12 @@ from twofour.bench.cpu.arrays import Arrays
 from twofour.bench.cpu.contest import Sweeper
 from twofour.bench.cpu.pinning import pin_pool
 from twofour.bench.cpu.workload import Workload
-from twofour.compiler import compile_cpu
 from twofour.options import CompileOptions
 from twofour.runtime import parse_boundary
 from twofour.runtime.tiles.itinerary import Itinerary, Pair
 from twofour.runtime.tiles.runs import Leg
 from twofour.runtime.tiles.stepping import TilePrograms
+from twofour.targets.cpu.build import compile_cpu
 from twofour.targets.cpu.executable import CpuExecutable
 
 OWN, CALL = "twofour", "twofour, a call"

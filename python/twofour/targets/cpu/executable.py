@@ -9,7 +9,6 @@ from functools import cache
 import numpy as np
 
 from twofour.analysis import LinearSweep
-from twofour.compiler import CompiledCpu
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.errors import TwofourError
 from twofour.mlir import ir
@@ -32,6 +31,7 @@ from twofour.runtime import (
     field_element_type,
     resolve_threads,
 )
+from twofour.targets.cpu.build import CompiledCpu
 from twofour.targets.cpu.jit import CompiledModule
 from twofour.targets.cpu.kernel_abi import (
     INPUTS_ATTRIBUTE,

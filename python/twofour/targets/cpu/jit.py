@@ -2,7 +2,6 @@
 """From MLIR's vector, scf and memref dialects to machine code in this process."""
 
 import ctypes
-import re
 from itertools import count
 
 from twofour.diagnostics import located_in
@@ -12,6 +11,7 @@ from twofour.mlir import execution_engine, ir
 from twofour.mlir_support import error_at
 from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
 from twofour.targets.cpu.rounding import add_rounding
+from twofour.targets.translation import check_translated
 
 # The order matters: vector ops of rank 1 go straight to LLVM, memrefs are finalised last.
 LLVM_PIPELINE = (
@@ -45,14 +45,7 @@ def _check_lowered(module: ir.Module) -> None:
             name = op.attributes["sym_name"].value
             if not hasattr(libraries, name):
                 raise error_at(op, f"expected a body, got a declaration of @{name} alone")
-    # Searching the text is far cheaper than walking over every op from Python.
-    if _NOT_LLVM.search(module.operation.get_asm(print_generic_op_form=True)):
-        for op in nested_ops(module):
-            if not op.operation.name.startswith(("llvm.", "builtin.module")):
-                raise error_at(op, "expected an op that the CPU target has code for")
-
-
-_NOT_LLVM = re.compile(r'"(?!llvm\.|builtin\.module)[a-z_]\w*\.[\w.]+"\(')
+    check_translated(module, "the CPU target has")
 
 
 def _rename_functions(module: ir.Module) -> dict[str, str]:

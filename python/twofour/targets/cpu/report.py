@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What CPU kernels do at a time on this machine: blocks in registers, and tiles in the caches."""
 
-from twofour.compiler import CompiledCpu
 from twofour.cost.explore import DOMAINS
 from twofour.runtime.boundary import parse_boundary
 from twofour.runtime.dtypes import element_type
@@ -15,6 +14,7 @@ from twofour.runtime.threads import resolve_threads
 from twofour.runtime.tiles.choice import MANY_STEPS, choose_tiles, is_skewing_faster
 from twofour.runtime.tiles.steps import Geometry
 from twofour.runtime.tiles.streamed import is_streamed
+from twofour.targets.cpu.build import CompiledCpu
 from twofour.targets.cpu.direct_kernel import DirectKernel
 from twofour.targets.cpu.vector_unit import vector_unit
 

@@ -2,13 +2,13 @@
 """What the compiler for the CPU has after each of its stages."""
 
 from twofour.analysis import Source, analyse, layout_passes, load_program
-from twofour.compiler import chosen_schedule, compile_cpu
 from twofour.errors import TwofourError
 from twofour.kernels import Kernel
 from twofour.mlir import ir, llvm
 from twofour.options import CompileOptions
+from twofour.targets.cpu.build import chosen_schedule, compile_cpu
 from twofour.targets.cpu.jit import give_identifiers, lower_to_llvm
-from twofour.targets.cpu.native_object import to_object
+from twofour.targets.cpu.native_object import to_native_object
 
 STAGES = ("stencil", "nm", "llvm", "object")
 
@@ -27,7 +27,7 @@ def emit(source: Source, options: CompileOptions, stage: str) -> str | bytes:
         give_identifiers(compiled.module)
         lower_to_llvm(compiled.module, compiled.filename)
         text = llvm.translate_module_to_llvmir(compiled.module.operation)
-    return to_object(text) if stage == "object" else text
+    return to_native_object(text) if stage == "object" else text
 
 
 def stage_texts(source: Source, options: CompileOptions) -> dict[str, str]:

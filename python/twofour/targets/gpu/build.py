@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The compiler driver of the GPU targets: from a program and options to a bundle."""
+"""The driver of the GPU targets: from a program and options to a bundle."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace

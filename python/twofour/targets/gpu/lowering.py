@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """From kernels in the gpu dialect to NVVM and to LLVM IR."""
 
-import re
-
 from twofour.diagnostics import located_in
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.layout.block_layout import BOX_BYTES
 from twofour.mlir import ir, llvm
-from twofour.mlir_support import error_at
 from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
 from twofour.targets.gpu.kernel_abi import MAP_ALIGNMENT, MAP_ATTRIBUTE, MAP_BYTES
 from twofour.targets.llvm_text import adapt
+from twofour.targets.translation import check_translated
 
 # Inside the gpu.module; the conversion to NVVM takes arith, vector, cf and memref ops with it.
 NVVM_PIPELINE = (
@@ -27,8 +25,6 @@ NVVM_PIPELINE = (
 LOOP_ANNOTATION = "llvm.loop_annotation"
 NO_UNROLLING = "#llvm.loop_annotation<unroll = <disable = true>>"
 LLVM_PIPELINE = ("convert-nvvm-to-llvm", "reconcile-unrealized-casts")
-
-_NOT_LLVM = re.compile(r'"(?!llvm\.|nvvm\.|builtin\.module|gpu\.module)[a-z_]\w*\.[\w.]+"\(')
 
 
 def to_nvvm(module: ir.Module, filename: str) -> None:
@@ -52,11 +48,7 @@ def to_llvm_ir(module: ir.Module, filename: str) -> str:
         for kernels in nested_ops(module, "gpu.module"):
             for op in kernels.regions[0].blocks[0].operations:
                 alone.body.append(op.operation.clone())
-        # The translation of an unknown op crashes the process.
-        if _NOT_LLVM.search(alone.operation.get_asm(print_generic_op_form=True)):
-            for op in nested_ops(alone):
-                if not op.operation.name.startswith(("llvm.", "nvvm.", "builtin.module")):
-                    raise error_at(op, "expected an op that the GPU targets have code for")
+        check_translated(alone, "the GPU targets have", ("nvvm.",))
         return adapt(llvm.translate_module_to_llvmir(alone.operation))
 
 

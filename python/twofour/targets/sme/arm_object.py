@@ -6,7 +6,7 @@ import struct
 import llvmlite.binding as llvmlite
 
 from twofour.errors import TwofourError
-from twofour.targets.llvm_text import adapt
+from twofour.targets.object_file import to_object
 
 TRIPLE = "aarch64-unknown-linux-gnu"
 # SME without SVE would be refused for want of SVE's predicates outside of streaming mode.
@@ -24,22 +24,7 @@ def to_arm_object(llvm_ir: str) -> bytes:
     """
     llvmlite.initialize_all_targets()
     llvmlite.initialize_all_asmprinters()
-    try:
-        module = llvmlite.parse_assembly(adapt(llvm_ir))
-        module.verify()
-    except RuntimeError as error:
-        message = " ".join(str(error).split())
-        raise TwofourError(f"expected LLVM IR that llvmlite reads, got: {message}") from None
-    machine = llvmlite.Target.from_triple(TRIPLE).create_target_machine(
-        features=FEATURES, opt=3, reloc="pic"
-    )
-    module.triple = TRIPLE
-    module.data_layout = str(machine.target_data)
-    builder = llvmlite.create_pass_builder(
-        machine, llvmlite.create_pipeline_tuning_options(speed_level=3)
-    )
-    builder.getModulePassManager().run(module, builder)
-    data = machine.emit_object(module)
+    data = to_object(llvm_ir, TRIPLE, features=FEATURES)
     if unknown := undefined_symbols(data) - RUNTIME_FUNCTIONS:
         raise TwofourError(f"expected code that calls nothing, got calls of {sorted(unknown)}")
     return data

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The compiler for Arm SME: from one linear step to an object file and its header."""
+"""The driver of the target for Arm SME: from one linear step to an object file and its header."""
 
 from dataclasses import dataclass
 

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """From kernels over scalable vectors and matrix tiles to LLVM IR, by upstream's ArmSME passes."""
 
-import re
-
 from twofour.dialects.stencil.traversal import nested_ops
 from twofour.mlir import ir, llvm
-from twofour.mlir_support import error_at
 from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
+from twofour.targets.translation import check_translated
 
 # Function passes are nested. The second convert-vector-to-scf and convert-scf-to-cf lower what
 # convert-arm-sme-to-llvm makes of tiles that had to go to memory.
@@ -38,9 +36,6 @@ LLVM_PIPELINE = (
     "reconcile-unrealized-casts",
 )
 
-_TRANSLATED = ("llvm.", "arm_sme.intr.", "arm_sve.intr.", "builtin.module")
-_OTHER = re.compile(rf'"(?!{"|".join(map(re.escape, _TRANSLATED))})[a-z_]\w*\.[\w.]+"\(')
-
 
 def to_llvm_ir(module: ir.Module, filename: str) -> str:
     """The LLVM IR of a module's functions; the module is lowered in place.
@@ -49,11 +44,7 @@ def to_llvm_ir(module: ir.Module, filename: str) -> str:
     """
     elements = [PassElement(text, None) for text in LLVM_PIPELINE]
     run_pipeline(module, elements, PipelineOptions(filename=filename, verify=False))
-    # The translator ends the process at an op that it does not know.
-    if _OTHER.search(module.operation.get_asm(print_generic_op_form=True)):
-        for op in nested_ops(module):
-            if not op.operation.name.startswith(_TRANSLATED):
-                raise error_at(op, "expected an op that the SME target has code for")
+    check_translated(module, "the SME target has", ("arm_sme.intr.", "arm_sve.intr."))
     with ir.Location.unknown():
         _read_whole_columns(module)
     for op in module.body.operations:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The compiler driver of the CPU: from a program and options to a module of kernels.
+"""The driver of the CPU target: from a program and options to a module of kernels.
 
 `compile_cpu` keeps what each stage decided, for `explain` to report.
 """

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What MLIR's translator to LLVM IR takes; it ends the process over anything else."""
+
+import re
+from collections.abc import Sequence
+
+from twofour.dialects.stencil.traversal import nested_ops
+from twofour.mlir import ir
+from twofour.mlir_support import error_at
+
+_ALWAYS = ("llvm.", "builtin.module")
+
+
+def check_translated(module: ir.Module, owner: str, dialects: Sequence[str] = ()) -> None:
+    """Raise TwofourError at the first op that is neither of LLVM nor of the `dialects`.
+
+    `owner` is who has no code for it, with the verb, as in "the CPU target has"; dialects are named
+    with the point behind them, as in "nvvm.".
+    """
+    known = (*_ALWAYS, *dialects)
+    others = rf'"(?!{"|".join(map(re.escape, known))})[a-z_]\w*\.[\w.]+"\('
+    # Searching the text is far cheaper than walking over every op from Python.
+    if re.search(others, module.operation.get_asm(print_generic_op_form=True)):
+        for op in nested_ops(module):
+            if not op.operation.name.startswith(known):
+                raise error_at(op, f"expected an op that {owner} code for")
