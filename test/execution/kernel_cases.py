@@ -243,12 +243,15 @@ def _take_core(monkeypatch, core) -> None:
     monkeypatch.setattr(vector_unit, "_UNITS", vector_unit._UNITS | units)
 
 
-def fused_bound(states, dtype: str, kernel: Kernel, fuse_steps: int, boundary) -> float:
+def fused_bound(
+    states, dtype: str, kernel: Kernel, fuse_steps: int, boundary, *, matrix: bool = False
+) -> float:
     """The larger of the bounds of fused and of single steps, sweep by sweep, over all points.
 
-    Rows of two axes may be summed up in pairs, those of either kind.
+    On CPUs rows of two axes may be summed up in pairs, those of either kind; with `matrix`, steps
+    are those of tensor cores.
     """
-    pairs = kernel.rank == 2
+    how = {"matrix": True} if matrix else {"pairs": kernel.rank == 2}
     terms, fused_gain = convolved(kernel, fuse_steps)
     single_gain = gain(kernel.weights)
     outside = max(map(abs, reference.constants(boundary)), default=0.0)
@@ -264,7 +267,7 @@ def fused_bound(states, dtype: str, kernel: Kernel, fuse_steps: int, boundary) -
                 len(kernel.weights),
                 sizes[now + 1] + carried,
                 single_gain * sizes[now] + carried,
-                pairs=pairs,
+                **how,
             )
         carried = fused_gain * error
         fused = carried + sweep_error(
@@ -272,7 +275,7 @@ def fused_bound(states, dtype: str, kernel: Kernel, fuse_steps: int, boundary) -
             terms,
             sizes[done + width] + carried,
             fused_gain * sizes[done] + carried,
-            pairs=pairs,
+            **how,
         )
         error, done = max(single, fused), done + width
     return float(error) * (2 if dtype == "f64" else 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Random stencils through sparse tensor cores on the simulator, with all its checks on."""
+"""Random stencils by every GPU schedule on the simulator, with all its checks on."""
 
 import numpy as np
 import pytest
@@ -14,6 +14,8 @@ from twofour.targets.gpu.build import compile_gpu
 MOST_REACH = {1: 9, 2: 4, 3: 3}
 MOST_POINTS = {1: 12, 2: 24, 3: 24}
 MOST_EXTENT = {1: 20000, 2: 160, 3: 24}
+# Two steps in one have up to the square of as many points.
+MOST_FUSED = 8
 
 
 def random_kernel(rng, rank: int) -> Kernel:
@@ -40,28 +42,53 @@ def cases_of(count: int):
         yield pytest.param(seed, marks=marks)
 
 
+def laid_out(rng, array: np.ndarray) -> np.ndarray:
+    """The same values in another order in memory."""
+    kind = rng.integers(4)
+    if kind == 1:
+        return np.asfortranarray(array)
+    if kind == 2:
+        return np.repeat(array, 2, axis=-1)[..., ::2]
+    if kind == 3:
+        return np.ascontiguousarray(array[::-1])[::-1]
+    return array
+
+
+def schedules_of(rng, arithmetic: str) -> list[str]:
+    """Two of the schedules for this arithmetic, in random order."""
+    fragments = ["dense"] if arithmetic == "f64" else ["sparse", "dense"]
+    streams = ["stream"] if arithmetic in STREAMED else []
+    return rng.permutation([*fragments, *streams, "simt"])[:2].tolist()
+
+
 @pytest.mark.parametrize("seed", list(cases_of(500)))
 def test_random_stencils(seed):
     rng = np.random.default_rng(seed)
     rank = int(rng.integers(1, 4))
     kernel = random_kernel(rng, rank)
-    arithmetic = str(rng.choice(["f16", "bf16", "tf32", "f32"]))
+    arithmetic = str(rng.choice(["f16", "bf16", "tf32", "f32", "f64"]))
     chip = str(rng.choice(["sm_80", "sm_90"]))
     extents = np.exp(rng.uniform(0, np.log(MOST_EXTENT[rank]), rank)).astype(int)
     shape = tuple(int(e) for e in np.maximum(extents, 1))
     boundary = tuple(str(rng.choice(cases.MODES)) for _ in range(rank))
     steps = int(rng.integers(1, 4))
+    fuse_steps = int(rng.integers(1, 3)) if len(kernel.offsets) <= MOST_FUSED else 1
     if not cases.holds(kernel, arithmetic, steps):
-        steps = 1
+        steps = fuse_steps = 1
     storage = "f32" if arithmetic == "tf32" else arithmetic
     values = cases.random_values(seed, shape, storage)
     states = reference.run(values, kernel.offsets, kernel.weights, boundary, steps)
-    sums = cases.absolute_sums(states, kernel, boundary)
-    bounds = cases.error_bounds(states, sums, arithmetic, kernel, boundary, matrix=True)
-    for schedule in ("sparse", "stream")[: 1 + (arithmetic in STREAMED)]:
-        bundle = compile_gpu(kernel, CompileOptions(f"sim:{chip}", schedule, arithmetic)).bundle
+    if fuse_steps > 1:
+        bound = cases.fused_bound(states, arithmetic, kernel, fuse_steps, boundary, matrix=True)
+    else:
+        sums = cases.absolute_sums(states, kernel, boundary)
+        bound = cases.error_bounds(states, sums, arithmetic, kernel, boundary, matrix=True)[-1]
+    for schedule in schedules_of(rng, arithmetic):
+        options = CompileOptions(f"sim:{chip}", schedule, arithmetic, fuse_steps)
+        bundle = compile_gpu(kernel, options).bundle
         assert bundle.manifest["schedule"] == schedule
         step = from_bundle(bundle, f"sim:{chip}")
-        got = step(cases.stored(values, storage), steps, boundary=boundary)
-        worst = np.max(np.abs(cases.numbers(got) - states[-1]) / np.maximum(bounds[-1], 1e-300))
-        assert worst <= 1, f"{kernel.offsets} {shape} {boundary} {steps}: {worst:.3g} x the bound"
+        got = step(laid_out(rng, cases.stored(values, storage)), steps, boundary=boundary)
+        worst = np.max(np.abs(cases.numbers(got) - states[-1]) / np.maximum(bound, 1e-300))
+        what = f"{kernel.offsets} {shape} {boundary} {steps} {schedule} {fuse_steps}"
+        assert worst <= 1, f"{what}: {worst:.3g} x the bound"
