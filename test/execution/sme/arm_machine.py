@@ -37,10 +37,22 @@ class Sweep:
 
 
 class Program:
-    """An executable that runs one sweep, on input and output that end or begin at a guard page."""
+    """An executable that runs one sweep, on input and output that end or begin at a guard page.
 
-    def __init__(self, folder: Path, sweep: Sweep, header: Path, parts: list[Path], *flags: str):
-        self.folder, self.sweep = folder, sweep
+    A sweep that `streams` finds vectors of another length outside of streaming mode, which it must
+    not notice.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        sweep: Sweep,
+        header: Path,
+        parts: list[Path],
+        *flags: str,
+        streams: bool = True,
+    ):
+        self.folder, self.sweep, self.streams = folder, sweep, streams
         self.path = folder / f"{sweep.name}.exe"
         braces = ["{" + ",".join(map(str, reach)) + "}" for reach in (sweep.before, sweep.after)]
         definitions = {
@@ -76,7 +88,7 @@ class Program:
         dtype = DTYPES[self.sweep.element]
         head = np.array([*extents, *(rows or (0, extents[0]))], np.int64)
         done = run_tool(
-            [EMULATOR, *cpu_flags(vector_bits), *plugin, self.path, guard],
+            [EMULATOR, *cpu_flags(vector_bits, self.streams), *plugin, self.path, guard],
             input=head.tobytes() + np.ascontiguousarray(values, dtype).tobytes(),
         )
         out = np.frombuffer(done, dtype).reshape(*extents[:-1], extents[-1] + OUT_PADDING)
@@ -100,9 +112,10 @@ class Program:
         return result, counts
 
 
-def cpu_flags(vector_bits: int) -> list[str]:
-    """A machine with streaming vectors of this length, and others outside of streaming mode."""
+def cpu_flags(vector_bits: int, streams: bool = True) -> list[str]:
+    """A machine with vectors of this length, when `streams` in streaming mode only."""
     streaming, other = vector_bits // 8, 32 if vector_bits == 128 else 16
+    other = other if streams else streaming
     return ["-cpu", f"max,sme-default-vector-length={streaming},sve-default-vector-length={other}"]
 
 

@@ -123,7 +123,8 @@ def build_plain(
     loops = _plain_loops(kernel, extents, kind)
     source.write_text(f'#include "plain.h"\n{signature} {{\n{loops}}}\n')
     run_tool([COMPILER, *BASELINE_FLAGS, "-c", source, "-o", compiled])
-    return Program(folder, Sweep("plain", element, *reach(kernel)), header, [compiled])
+    sweep = Sweep("plain", element, *reach(kernel))
+    return Program(folder, sweep, header, [compiled], streams=False)
 
 
 def _plain_loops(kernel: Kernel, extents: tuple[int, ...], kind: str) -> str:
