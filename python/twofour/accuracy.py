@@ -50,7 +50,7 @@ NaN, so on tensor cores these spread over the outputs of a tile. The schedules d
 them to the points that the stencil reaches.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,7 +116,7 @@ def sweep_error(
 
 def error_bound(
     dtype: str,
-    weights: Sequence[float],
+    weights: Sequence[float] | Mapping[Sequence[int], float],
     magnitude: float,
     steps: int = 1,
     *,
@@ -125,11 +125,12 @@ def error_bound(
 ) -> float:
     """Formula (2): the largest error of any point after `steps` single steps.
 
-    `weights` are those of the stencil; `magnitude` bounds |u| of the first input and of boundary
-    constants. The magnitude of later inputs is bounded by L^k `magnitude`, so the bound is for the
-    worst input; (1) at the points of an actual input is sharper. With `pairs` rows are summed up in
-    pairs. Raises TwofourError for an unknown dtype.
+    `weights` are those of the stencil, alone or by their offsets; `magnitude` bounds |u| of the
+    first input and of boundary constants. The magnitude of later inputs is bounded by L^k
+    `magnitude`, so the bound is for the worst input; (1) at the points of an actual input is
+    sharper. With `pairs` rows are summed up in pairs. Raises TwofourError for an unknown dtype.
     """
+    weights = list(weights.values() if isinstance(weights, Mapping) else weights)
     gain = float(np.sum(np.abs(np.asarray(weights, np.float64))))
     error = 0.0
     for _ in range(steps):

@@ -55,15 +55,18 @@ def stencil(
 
     Weights of zero, also after rounding to f32 where the type is not f64, have no part in it.
     `boundary` is one mode for all axes or one for each, out of fixed, zero, constant(c), periodic,
-    reflect and nearest; under `fixed` the rim that the stencil cannot reach keeps its value.
+    reflect and nearest; under `fixed` points whose neighbours would lie outside keep their values.
     `dtype` is the storage type of the arrays (f16, bf16, f32, f64; 16-bit types are summed in f32),
-    or tf32: f32 arrays multiplied in that precision, on GPUs. `target` is cpu, a GPU's chip such as
-    sm_90, or a simulated one (sim:sm_90); a GPU is first needed when the stencil is called.
-    `fuse_steps` > 1 advances that many steps in one sweep where it can; with auto, on a GPU, as
-    many as are predicted to be fastest. `tuned` is a file of choices that `twofour tune` stored for
-    GPUs. With `reassociate` the CPU adds inputs of a row that have the same weight before it
-    multiplies them; without, term by term, as GPUs do. Raises TwofourError for offsets of mixed
-    rank, weights that are not finite, and options that are not known.
+    or tf32: f32 arrays multiplied in that precision by tensor cores of GPUs. `target` is cpu, a
+    GPU's chip such as sm_90, or a simulated one (sim:sm_90); a GPU is first needed when the stencil
+    is called. `schedule` is direct, sparse or outer on a CPU, stream, sparse, dense or simt on a
+    GPU, or auto: what is expected to be fastest. `threads` is how many a CPU may use, None for as
+    many as TWOFOUR_NUM_THREADS says, else all CPUs. `fuse_steps` > 1 advances that many steps in
+    one sweep where it can; with auto, on a GPU, as many as are predicted to be fastest. `tuned` is
+    a file of choices that `twofour tune` stored for GPUs. With `reassociate` the CPU adds inputs of
+    a row that have the same weight before it multiplies them; without, term by term, as GPUs do.
+    Raises TwofourError for offsets of mixed rank, weights that are not finite, and options that are
+    not known.
     """
     kernel = _kernel_from_weights(weights, dtype)
     parsed = parse_boundary(boundary, kernel.rank)
@@ -99,10 +102,11 @@ def compile(
 ) -> "Stencil | FieldProgram":
     """Compile a program from a file or a built-in kernel by its name.
 
-    A kernel gives a `Stencil`, a file a `FieldProgram` over arrays of the extents of its fields.
-    `dtype` changes the program's element type (kernels: f32 unless given); `target`, `fuse_steps`,
-    `tuned` and `reassociate` are as for `stencil`. Raises TwofourError for anything wrong with the
-    source or the options.
+    A kernel gives a `Stencil`, a file (`-`: standard input) a `FieldProgram` over arrays of the
+    extents of its fields. `function` names one of several functions of a file. `boundary` says how
+    halos of fields are refreshed before each step. `dtype` changes the program's element type
+    (kernels: f32 unless given); all other options are as for `stencil`. Raises TwofourError for
+    anything wrong with the source or the options.
     """
     found = find_source(source)
     options = CompileOptions(
@@ -128,6 +132,11 @@ def find_source(source: str | os.PathLike) -> Kernel | str:
     if not isinstance(source, str | bytes | os.PathLike):
         raise TwofourError(f"expected the path of a file or a kernel's name, got {source!r}")
     name = os.fsdecode(source)
+    if "\n" in name and "{" in name:
+        lines = len(name.splitlines())
+        raise TwofourError(
+            f"expected the path of a file or a kernel's name, got a text of {lines} lines"
+        )
     kernels = built_in_kernels()
     if name in kernels:
         return kernels[name]
@@ -189,8 +198,10 @@ def _extents(shape: Sequence[int], rank: int) -> list[int]:
 class _Compiled:
     """What stencils and programs share: the options, and the bundle where the target is a GPU.
 
-    `threads` is the number that sweeps run on, on the CPU. Pickled, it is what it was made from:
-    the code is compiled again where it is read.
+    `name` is that of the program, `rank` its number of axes, `element_type` what arrays hold,
+    `schedule` the one that was chosen, `target` what it was compiled for, `threads` the number that
+    sweeps run on at most, on the CPU, and `bundle` the code for a GPU. Pickled, it is what it was
+    made from: the code is compiled again where it is read.
     """
 
     # What the class is called with.
@@ -266,7 +277,10 @@ class Stencil(_Compiled):
         self._stepper = CpuExecutable(compiled).linear_stepper(boundary, self.threads)
 
     def __call__(self, u, steps: int = 1, *, progress=None):
-        """Advance `u` by `steps` steps; raises TwofourError for an array that does not fit."""
+        """Advance `u` by `steps` steps; `progress(done, total)` is told of them as they are made.
+
+        Raises TwofourError for an array that does not fit.
+        """
         if self._loaded is not None:
             return self._loaded(u, steps, progress=progress)
         return advance_array(self._stepper, u, steps, progress)
@@ -292,7 +306,8 @@ class Stencil(_Compiled):
 class FieldProgram(_Compiled):
     """A compiled file, called on its input fields (halo included), in order.
 
-    `inputs` and `outputs` describe its fields.
+    `inputs` and `outputs` describe its fields; `has_time_loop` says whether the file has a loop
+    over time, so that one call makes several steps.
     """
 
     def __init__(self, path: str, options: CompileOptions, boundary: Boundary, threads: int | None):
@@ -345,8 +360,9 @@ class FieldProgram(_Compiled):
         """The stored fields after `steps` calls: one array, or a tuple where there are several.
 
         With `resume` the input fields of the call that would come next, such as two time levels.
-        `scalars` are the arguments that are numbers, in order: numbers, or texts of them. Raises
-        TwofourError for arrays and numbers that do not fit the program's arguments.
+        `scalars` are the arguments that are numbers, in order: numbers, or texts of them.
+        `progress(done, total)` is told of the calls as they are made. Raises TwofourError for
+        arrays and numbers that do not fit the program's arguments.
         """
         if self._loaded is not None:
             return self._loaded(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What to compile for: target, schedule, element type."""
 
+import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -52,9 +53,7 @@ class CompileOptions:
                 "expected `twofour compile` for target 'sme', whose code is not run here"
             )
         if self.target not in TARGETS:
-            raise TwofourError(
-                f"unknown target '{self.target}'{suggest(str(self.target), TARGETS)}"
-            )
+            raise TwofourError(f"unknown target '{self.target}'{_target_hint(str(self.target))}")
         schedules = CPU_SCHEDULES if self.target == "cpu" else GPU_SCHEDULES
         if self.schedule not in schedules:
             if self.schedule in (*CPU_SCHEDULES, *GPU_SCHEDULES):
@@ -78,6 +77,8 @@ class CompileOptions:
                 )
         elif type(self.fuse_steps) is not int or self.fuse_steps < 1:
             raise TwofourError(f"expected at least 1 fused step, got {self.fuse_steps!r}")
+        if type(self.reassociate) is not bool:
+            raise TwofourError(f"expected reassociate to be a bool, got {self.reassociate!r}")
         if self.tuned is not None and self.target == "cpu":
             raise TwofourError("expected a GPU target for --tuned, got target 'cpu'")
 
@@ -95,3 +96,14 @@ class CompileOptions:
     def is_simulated(self) -> bool:
         """Whether GPU code is executed by the simulator."""
         return self.target.startswith(SIMULATED)
+
+
+def _target_hint(target: str) -> str:
+    """What to say of a target that is not known."""
+    chip = re.fullmatch(r"(sim:)?sm_([0-9]{1,4})", target)
+    if chip is None:
+        return suggest(target, TARGETS)
+    older = [known for known in CHIPS if int(known.removeprefix("sm_")) < int(chip[2])]
+    if not older:
+        return f"; expected {CHIPS[0]} or a newer chip"
+    return f"; did you mean '{chip[1] or ''}{older[-1]}', whose code newer chips run as well?"

@@ -86,18 +86,20 @@ class Program:
 
 
 def select_function(module: ir.Module, name: str | None, filename: str):
-    """The function to run: the one of that name, or the only one that has a body.
+    """The function to run: the one of that name, with or without `@`, or the only one with a body.
 
     Raises TwofourError when there is none, or several and no name.
     """
     found = {f.attributes["sym_name"].value: f for f in functions(module.operation)}
+    name = name if name in found or name is None else name.removeprefix("@")
     location = source_location(module.operation.location, filename)
     if name is not None:
         if name not in found:
             raise TwofourError(f"expected a function @{name}, got {_names(found)}", location)
         return found[name]
     if len(found) != 1:
-        raise TwofourError(f"expected one function, got {_names(found)}; name one", location)
+        hint = "; name one (--function NAME, function=NAME)" if found else ""
+        raise TwofourError(f"expected one function, got {_names(found)}{hint}", location)
     return next(iter(found.values()))
 
 

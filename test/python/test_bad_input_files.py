@@ -17,6 +17,7 @@ from twofour.cli.main import main as twofour
 from twofour.errors import TwofourError
 from twofour.files import write_files
 from twofour.opt.main import main as twofour_opt
+from twofour.runtime.bundle import MAGIC
 
 KERNEL = "heat2d_ftcs"
 SMALL = ["run", KERNEL, "--shape", "8,8"]
@@ -33,6 +34,7 @@ def folder(tmp_path, monkeypatch):
     "data, at, message",
     [
         (b"", "y.mlir:1:1", "expected one function, got none"),
+        (MAGIC + b"...", "y.mlir:1:1", "expected a program, got a bundle, which twofour.runtime"),
         (b"// nothing\n", "y.mlir:1:1", "expected one function, got none"),
         (b"module {\n  func.func @f(", "y.mlir:2:", "expected"),
         (b"func.func @f() {\n  \xff }", "y.mlir:2:3", "expected UTF-8 text, got byte 0xff"),
@@ -96,7 +98,7 @@ GOOD = np.zeros((8, 8), np.float32)
         (npy(GOOD)[:30], "expected a .npy file, got: EOF"),
         (b"", "expected a .npy file, got: No data left in file"),
         (b"not an array", "expected a .npy file"),
-        (npy(np.array([{}, 1], object), pickled=True), "expected a .npy file, got: Object arrays"),
+        (npy(np.array([{}, 1], object), pickled=True), "expected a .npy file of numbers"),
         (b"\x80\x04}.", "expected a .npy file"),
         (npz(), "expected a .npy file of one array, got an archive"),
         (b"PK\x03\x04 no archive", "expected a .npy file, got: File is not a zip file"),

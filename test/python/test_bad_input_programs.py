@@ -169,6 +169,10 @@ def test_which_function(capfd, folder):
     refused(capfd, twofour, ["run", "x.mlir"], f"expected one function, {got}", "x.mlir:1:1")
     words = ["run", "x.mlir", "--function", "median"]
     refused(capfd, twofour, words, f"expected a function @median, {got}", "x.mlir:1:1")
+    refused(capfd, twofour, [*words[:-1], "@median"], "function @median, got", "x.mlir:1:1")
+    for name in ("mean", "@mean"):
+        assert twofour([*words[:-1], name]) == 0
+        assert capfd.readouterr().out.startswith("mean: 64 points")
     (folder / "x.mlir").write_text(GENERIC + GENERIC)
     refused(capfd, twofour, ["run", "x.mlir"], "redefinition of symbol", "x.mlir:16:1")
     (folder / "x.mlir").write_text("func.func @f() {\n  return\n}\n")

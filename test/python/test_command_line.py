@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import twofour
 from bad_input import GENERIC
 from twofour.cli.main import main
 from twofour.kernels import built_in_kernels
@@ -150,6 +151,14 @@ def test_reading_the_command_line_needs_no_numpy():
         "sys.exit('numpy' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("module", "word"), [("twofour", "--version"), ("twofour.opt.main", "--version")]
+)
+def test_versions(module, word):
+    run = subprocess.run([sys.executable, "-m", module, word], capture_output=True, text=True)
+    assert run.returncode == 0 and run.stdout.endswith(f" {twofour.__version__}\n")
 
 
 def test_scalars_of_the_command_line(capsys, tmp_path, monkeypatch):

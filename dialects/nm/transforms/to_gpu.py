@@ -77,7 +77,7 @@ class ConvertNmToGpuPass(ModulePass):
     """Lower every patch operator to a tensor-core kernel and a launch of it.
 
     `chip` is the architecture to compile for. `dtype` is the arithmetic: f16, bf16 and f64 as
-    stored; fields of f32 are multiplied as tf32, or (f32, the default) as sums of two tf32 numbers
+    stored; fields of f32 are multiplied as tf32, or (f32, what auto is) as sums of two tf32 numbers
     each, which keeps the accuracy of f32. f64 has no sparse instruction: its operators are
     multiplied densely. Operators in chunks of eight columns (`nm-permute-2to4{strategy=chunks}`)
     stream, and what they read ahead waits in registers or, with `ring`, in shared memory; all

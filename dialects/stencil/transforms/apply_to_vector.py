@@ -159,7 +159,7 @@ def _emit(
 class ConvertStencilApplyToVectorPass(ModulePass):
     """Lower applies to vectorised kernels and calls of them; what has no vector form is left.
 
-    `machine` and `tile` are those of `convert-stencil-to-vector`. With `past_caches` kernels of
+    `machine` and `tile` are those of `convert-stencil-to-vector`. With `past-caches` kernels of
     arrays larger than the caches get another one beside them, NAME_past_caches, that stores past
     them, unless results go to fields that were read at the same points. In three axes it does not
     on znver4 and sapphirerapids: on the former, one that reads many rows fetches them ahead.

@@ -42,7 +42,7 @@ class BlockPass(ModulePass):
 
     `unroll`: tiles along the vector axis in rank 2; along the plane axis (the axis that a tile does
     not span) and along the vector axis in rank 3. Without it, the powers of two that need the
-    fewest instructions for vectors of `vector_bits` bits, in blocks no larger than the output.
+    fewest instructions for vectors of `vector-bits` bits, in blocks no larger than the output.
     `registers`: the matrix registers that there are, for tiles and for transpositions, which take
     as many as a block has tiles along the vector axis; 8 for f64 and 4 for f32 if not given, as in
     Arm SME.

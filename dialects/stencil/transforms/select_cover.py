@@ -35,7 +35,7 @@ class SelectCoverPass(ModulePass):
     but one) alone; `orthogonal` along all axes, the fewest in rank 2 (Koenig's theorem), in rank 3
     by taking the fullest line each time; `hybrid` along the row and the vector axis, the fewest in
     each plane; `diagonal` along the diagonals of each plane, again the fewest. `auto` takes the one
-    whose schedule needs the fewest instructions for vectors of `vector_bits` bits.
+    whose schedule needs the fewest instructions for vectors of `vector-bits` bits.
     """
 
     name: ClassVar[str] = "stencil-select-cover"

@@ -87,7 +87,7 @@ class ConvertStencilToVectorPass(ModulePass):
     before they are multiplied, and rows are summed up in pairs where that is faster (znver4; a tile
     has an even number of rows then), boxes of weights that differ column by column
     (sapphirerapids). Long sums have loops over their terms, in ascending order; of two axes where
-    they fill a box from about 150 terms on. `past_caches`: kernels that wait for memory get another
+    they fill a box from about 150 terms on. `past-caches`: kernels that wait for memory get another
     one, NAME_past_caches, for arrays larger than the caches, always (`beside`) or where the arrays
     are (`large`): rows are summed up one by one and stored past the caches; in three axes not past
     them on znver4 and sapphirerapids, and on the latter one of each of several planes at once. What

@@ -36,7 +36,9 @@ def load_array(
     except Exception as failure:
         # NumPy lets exceptions of its tokenizer, of zipfile and others escape from malformed files.
         reason = str(failure).splitlines()[0] if str(failure) else type(failure).__name__
-        raise TwofourError(f"expected a .npy file, got: {reason}", location) from None
+        # NumPy takes any file that it does not know for one of objects.
+        what = " of numbers" if "pickle" in reason else f", got: {reason}"
+        raise TwofourError(f"expected a .npy file{what}", location) from None
     if not isinstance(array, np.ndarray):
         raise TwofourError("expected a .npy file of one array, got an archive", location)
     check_array(array, element, rank=rank, shape=shape, what="input", location=location)

@@ -4,7 +4,7 @@
 import argparse
 
 from twofour.api import find_source
-from twofour.cli.compile_options import compile_options
+from twofour.cli.compile_options import compile_options, refuse_boundary
 from twofour.cli.results import STANDARD_OUTPUT, check_results, write_result
 from twofour.errors import TwofourError
 from twofour.kernels import Kernel
@@ -27,6 +27,8 @@ def compile_command(options: argparse.Namespace) -> None:
         parse_boundary(options.boundary, source.rank)
     wanted = compile_options(options)
     _check_stage(options.emit, wanted.target)
+    if options.emit != "bundle":
+        refuse_boundary(options.boundary, options.emit)
     path = options.output
     if path is None:
         if options.emit in BINARY_STAGES:

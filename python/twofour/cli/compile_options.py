@@ -4,6 +4,7 @@
 import argparse
 from dataclasses import fields
 
+from twofour.errors import TwofourError
 from twofour.options import CompileOptions
 
 
@@ -15,3 +16,9 @@ def compile_options(arguments: argparse.Namespace, **changes: object) -> Compile
     """
     names = {field.name for field in fields(CompileOptions)} - changes.keys()
     return CompileOptions(**{name: getattr(arguments, name) for name in names}, **changes)
+
+
+def refuse_boundary(boundary: str, stage: str) -> None:
+    """Raise TwofourError for a boundary where what is written knows none."""
+    if boundary != "fixed":
+        raise TwofourError(f"expected a bundle (--emit bundle) for --boundary, got '{stage}'")

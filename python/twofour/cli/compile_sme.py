@@ -5,6 +5,7 @@ import argparse
 from pathlib import Path
 
 from twofour.api import find_source
+from twofour.cli.compile_options import refuse_boundary
 from twofour.cli.results import STANDARD_OUTPUT, check_results, write_result
 from twofour.errors import TwofourError
 from twofour.files import check_output, write_files
@@ -25,6 +26,7 @@ def compile_sme_command(options: argparse.Namespace) -> None:
     stage = options.emit or "object"
     if stage not in STAGES:
         raise TwofourError(f"expected --emit {', '.join(STAGES)} for target 'sme', got '{stage}'")
+    refuse_boundary(options.boundary, stage)
     path = options.output or STANDARD_OUTPUT
     if stage != "object":
         check_results([path])

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 
 from twofour import __version__
 from twofour.command_line import Parser
@@ -13,7 +14,15 @@ STAGES = ("bundle", "ptx", "cubin", "llvm", "nvvm", "gpu", "nm", "stencil", "obj
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     """Read the command line; `command` of the result is the function to call with it."""
-    return make_parser().parse_args(arguments)
+    return make_parser().parse_args(list(_joined_numbers(arguments)))
+
+
+def _joined_numbers(arguments: list[str]) -> Iterator[str]:
+    """The words, with numbers that argparse would take for options, as -1e-3, behind a `=`."""
+    words = iter(arguments)
+    for word in words:
+        following = next(words, None) if word == "--scalar" else None
+        yield word if following is None else f"{word}={following}"
 
 
 def make_parser() -> Parser:
@@ -95,17 +104,27 @@ def _add_run(commands) -> None:
         "(default: a smooth bump)",
     )
     parser.add_argument(
+        "-o",
         "--output",
         metavar="FILE.npy",
         help="where the result goes, - for standard output (then what was done is said on standard "
         "error)",
     )
     _add_boundary(parser)
-    parser.add_argument("--shape", metavar="N[,N...]", help="extents of a kernel's domain")
+    parser.add_argument(
+        "--shape",
+        metavar="N[,N...]",
+        help="extents of a kernel's domain (default: 2^20 points, 1024 x 1024 or 128 x 128 x 128)",
+    )
     parser.add_argument(
         "--scalar", action="append", metavar="X", help="a number argument of a file"
     )
-    parser.add_argument("--threads", type=int, metavar="N", help="(default: all CPUs)")
+    parser.add_argument(
+        "--threads",
+        type=int,
+        metavar="N",
+        help="CPU: the most that a sweep takes (default: TWOFOUR_NUM_THREADS, else all CPUs)",
+    )
     parser.add_argument("--plot", metavar="FILE.png", help="a picture of a 2-D result")
     parser.add_argument(
         "--profile", action="store_true", help="print what simulated kernels cost (sim: targets)"

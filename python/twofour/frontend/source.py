@@ -11,6 +11,7 @@ from twofour.files import read_bytes
 from twofour.frontend.xdsl_text import is_xdsl_syntax
 from twofour.mlir import ir
 from twofour.mlir_support import VerificationFailure, source_location
+from twofour.runtime.bundle import MAGIC
 
 # MLIR's parser and printer recurse without a limit, and end the process on texts beyond these.
 MAX_NESTING = 128
@@ -81,6 +82,11 @@ def read_text(filename: str) -> str:
     Raises TwofourError when it cannot be read or is not UTF-8 text.
     """
     data = read_bytes(filename)
+    if data.startswith(MAGIC):
+        raise TwofourError(
+            "expected a program, got a bundle, which twofour.runtime.load runs",
+            SourceLocation(filename),
+        )
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as failure:

@@ -6,6 +6,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 from itertools import islice
 
+from twofour import __version__
 from twofour.command_line import Parser
 from twofour.errors import TwofourError
 
@@ -67,6 +68,7 @@ def make_parser() -> Parser:
         description="Run passes of twofour and of upstream MLIR over a file.",
         allow_abbrev=False,
     )
+    parser.add_argument("--version", action="version", version=f"twofour-opt {__version__}")
     parser.add_argument("file", nargs="?", default="-", help="input (default: standard input)")
     parser.add_argument("-o", dest="output", default="-", metavar="FILE", help="output")
     parser.add_argument(
@@ -74,11 +76,9 @@ def make_parser() -> Parser:
     )
     parser.add_argument(
         "--verify-each",
-        nargs="?",
-        const="true",
         default="true",
         choices=["true", "false", "1", "0"],
-        help="verify after each pass (default: true)",
+        help="verify after each pass (default: true), as in --verify-each=false",
     )
     for flag, text in _FLAGS.items():
         parser.add_argument(flag, action="store_true", help=text)

@@ -123,7 +123,10 @@ def check_array(
     if not _stores(array.dtype, element):
         if not array.dtype.isnative and _stores(array.dtype.newbyteorder("="), element):
             fail(f"{element.description} in native byte order", f"dtype {array.dtype.str!r}")
-        fail(element.description, array.dtype.name)
+        fitting = [name for name in ELEMENT_TYPES if array.dtype.name == f"float{name[1:]}"]
+        are_floats = fitting and element.name in ELEMENT_TYPES
+        hint = f"; convert it, or ask for dtype {fitting[0]}" if are_floats else ""
+        fail(element.description, f"{array.dtype.name}{hint}")
     if rank is not None and array.ndim != rank:
         fail(f"an array of rank {rank}", f"rank {array.ndim} (shape {array.shape})")
     if shape is not None and array.shape != tuple(shape):

@@ -81,10 +81,11 @@ class LinearStepper:
     """Advances arrays by single-step sweeps and, where `fused` is given, by fused ones.
 
     `boundary` has one entry an axis. Without `interior` the array is the domain: on a `fixed` axis
-    the rim that the stencil cannot reach keeps its value, on any other axis all points are updated
-    from a halo that only exists inside. With `interior` = (lower, upper), index tuples, the array
-    holds its own halo around that box; only the box is updated, and the halo is refreshed before
-    each step and once more in the result, except on `fixed` axes, where it keeps its values.
+    points whose neighbours would lie outside keep their values, on any other axis all points are
+    updated from a halo that only exists inside. With `interior` = (lower, upper), index tuples, the
+    array holds its own halo around that box; only the box is updated, and the halo is refreshed
+    before each step and once more in the result, except on `fixed` axes, where it keeps its
+    values.
 
     `threads` is as for resolve_threads. Raises TwofourError for a wrong number of threads.
 

@@ -2,8 +2,8 @@
 """The same steps in other packages, each as its documentation has it.
 
 `prepare_*(job)` compiles and returns a call: all steps of the job, from Python, on values that are
-in place already. The rim that the stencil cannot reach keeps its value. A call returns the result
-in whatever form the package has, and takes no copy of it where the package does not need one.
+in place already. Points whose neighbours would lie outside keep their values. A call returns the
+result in whatever form the package has, and takes no copy of it where the package needs none.
 """
 
 import itertools

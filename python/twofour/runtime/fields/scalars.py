@@ -23,7 +23,8 @@ def read_scalars(scalars: Sequence[float | int | str], elements: Sequence[str]) 
         raise TwofourError(f"expected a sequence of scalar arguments, got {scalars!r}")
     scalars = list(scalars)
     if len(scalars) != len(elements):
-        raise TwofourError(f"expected {len(elements)} scalar arguments, got {len(scalars)}")
+        many = "" if len(elements) == 1 else "s"
+        raise TwofourError(f"expected {len(elements)} scalar argument{many}, got {len(scalars)}")
     numbers = []
     for position, (value, element) in enumerate(zip(scalars, elements, strict=True)):
         if element == "i1" or element in _INTEGER_BITS:
