@@ -59,7 +59,7 @@ def _predicted(options: argparse.Namespace, date: str) -> Report:
 
     for name in options.experiment:
         if name not in (*RUN, ALL):
-            raise TwofourError(f"unknown experiment '{name}'{suggest(name, [*RUN, ALL])}")
+            raise TwofourError(f"unknown experiment '{name}'{suggest(name, [*RUN, ALL, CPU])}")
     chosen = options.experiment
     if not chosen or ALL in chosen:
         chosen = list(RUN)

@@ -39,8 +39,14 @@ def make_parser() -> Parser:
     return parser
 
 
-def _add_program(parser: argparse.ArgumentParser, *, is_optional: bool = False) -> None:
-    """What run, compile, explain and tune share."""
+def _add_program(
+    parser: argparse.ArgumentParser,
+    *,
+    is_optional: bool = False,
+    targets: str = "cpu (default), sm_80, sm_89, sm_90, sm_100, sim:sm_90, ..., sme (compile only)",
+    tuned: str = "measured choices for GPUs",
+) -> None:
+    """What run, compile, explain and tune share; `targets` and `tuned` are helps of options."""
     parser.add_argument(
         "source",
         nargs="?" if is_optional else None,
@@ -50,7 +56,7 @@ def _add_program(parser: argparse.ArgumentParser, *, is_optional: bool = False) 
     parser.add_argument(
         "--target",
         default="cpu",
-        help="cpu (default), sm_80, sm_89, sm_90, sm_100, sim:sm_90, ..., sme (compile only)",
+        help=targets,
     )
     parser.add_argument(
         "--dtype",
@@ -79,7 +85,7 @@ def _add_program(parser: argparse.ArgumentParser, *, is_optional: bool = False) 
     parser.add_argument(
         "--tuned",
         metavar="FILE.json",
-        help="measured choices for GPUs (default: the file that TWOFOUR_TUNED names)",
+        help=f"{tuned} (default: the file that TWOFOUR_TUNED names)",
     )
 
 
@@ -183,7 +189,12 @@ def _add_explain(commands) -> None:
 
 def _add_tune(commands) -> None:
     parser = commands.add_parser("tune", help="measure layouts and keep the fastest")
-    _add_program(parser, is_optional=True)
+    _add_program(
+        parser,
+        is_optional=True,
+        targets="sm_80, sm_89, sm_90, sm_100, or sim:sm_90, ..., which counts instead of timing",
+        tuned="where the fastest is stored",
+    )
     parser.add_argument("--chip", metavar="NAME", help="rank layouts for A100, H100, H200, RTX4090")
     parser.add_argument(
         "--count", type=int, default=8, metavar="N", help="layouts to measure (default 8)"
