@@ -84,11 +84,13 @@ def test_random_stencils(seed):
         sums = cases.absolute_sums(states, kernel, boundary)
         bound = cases.error_bounds(states, sums, arithmetic, kernel, boundary, matrix=True)[-1]
     for schedule in schedules_of(rng, arithmetic):
-        options = CompileOptions(f"sim:{chip}", schedule, arithmetic, fuse_steps)
+        # Of three axes, two steps in one need more registers than there are when they stream.
+        fused = 1 if (schedule, rank) == ("stream", 3) else fuse_steps
+        options = CompileOptions(f"sim:{chip}", schedule, arithmetic, fused)
         bundle = compile_gpu(kernel, options).bundle
         assert bundle.manifest["schedule"] == schedule
         step = from_bundle(bundle, f"sim:{chip}")
         got = step(laid_out(rng, cases.stored(values, storage)), steps, boundary=boundary)
         worst = np.max(np.abs(cases.numbers(got) - states[-1]) / np.maximum(bound, 1e-300))
-        what = f"{kernel.offsets} {shape} {boundary} {steps} {schedule} {fuse_steps}"
+        what = f"{kernel.offsets} {shape} {boundary} {steps} {schedule} {fused}"
         assert worst <= 1, f"{what}: {worst:.3g} x the bound"
