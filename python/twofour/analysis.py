@@ -48,7 +48,6 @@ from twofour.targets.cpu.kernel_abi import PAST_CACHES_ATTRIBUTE
 # What is compiled: a kernel, the path of a file (`-`: standard input), or what was read from it.
 Source = str | Kernel | ProgramText
 
-
 # What the functions of a program that is read may say of themselves.
 KNOWN_ATTRIBUTES = {
     "sym_name",

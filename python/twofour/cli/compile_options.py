@@ -20,5 +20,5 @@ def compile_options(arguments: argparse.Namespace, **changes: object) -> Compile
 
 def refuse_boundary(boundary: str, stage: str) -> None:
     """Raise TwofourError for a boundary where what is written knows none."""
-    if boundary != "fixed":
+    if set(boundary.split(",")) != {"fixed"}:
         raise TwofourError(f"expected a bundle (--emit bundle) for --boundary, got '{stage}'")
