@@ -50,8 +50,7 @@ def run(options: argparse.Namespace) -> None:
         element = program.element_type if is_kernel else program.outputs[0].element
         files.append((path, partial(plot, results[0], element, program.name)))
     write_results(files)
-    is_taken = STANDARD_OUTPUT in paths
-    report = sys.stderr if is_taken else sys.stdout
+    report = sys.stderr if STANDARD_OUTPUT in paths else sys.stdout
     print(_report(program, inputs, options.steps, seconds), file=report)
     if options.profile:
         # The simulator is loaded where it is used only.
