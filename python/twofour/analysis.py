@@ -48,6 +48,8 @@ from twofour.targets.cpu.kernel_abi import PAST_CACHES_ATTRIBUTE
 # What is compiled: a kernel, the path of a file (`-`: standard input), or what was read from it.
 Source = str | Kernel | ProgramText
 
+# Attributes of the project's dialects begin with these.
+OWN_PREFIXES = ("stencil.", "nm.")
 # What the functions of a program that is read may say of themselves.
 KNOWN_ATTRIBUTES = {
     "sym_name",
@@ -219,7 +221,7 @@ def analyse(
         name = select_function(module, options.function, filename).attributes["sym_name"].value
         _keep_called(module, name)
         _check_symbols(module)
-        _keep_known_attributes(module)
+        _keep_own_attributes(module)
         passes = front_passes(options, options.dtype is not None and not is_kernel)
         run_passes(module, passes, filename)
         function = select_function(module, name, filename)
@@ -279,15 +281,19 @@ def _check_symbols(module: ir.Module) -> None:
             op.operation.erase()
 
 
-def _keep_known_attributes(module: ir.Module) -> None:
-    """Drop what else functions say of themselves and their arguments.
+def _keep_own_attributes(module: ir.Module) -> None:
+    """Drop attributes of other dialects, and all that functions say beyond KNOWN_ATTRIBUTES.
 
-    It speaks of how LLVM is to make the code of the body that was read (`passthrough`,
-    `llvm.byval`); the functions that become code are ours, and LLVM ends the process over some.
+    They speak of how LLVM is to make the code of what was read (`passthrough`, `llvm.byval`,
+    `nvvm.kernel`); the code is ours, and over some of them LLVM ends the process.
     """
-    for function in nested_ops(module, "func.func"):
-        for name in set(function.attributes) - KNOWN_ATTRIBUTES:
-            del function.attributes[name]
+    for op in (module, *nested_ops(module)):
+        attributes = op.operation.attributes
+        is_function = op.operation.name == "func.func"
+        for name in list(attributes):
+            is_foreign = "." in name and not name.startswith(OWN_PREFIXES)
+            if is_foreign or (is_function and name not in KNOWN_ATTRIBUTES):
+                del attributes[name]
 
 
 def _check_admitted(

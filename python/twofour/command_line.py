@@ -41,6 +41,10 @@ def run_tool(tool: Callable[[list[str]], int], words: list[str] | None) -> int:
     """Run a tool on its command line; returns the exit status, 1 after one error line."""
     words = sys.argv[1:] if words is None else words
     try:
+        for word in words:
+            # argparse takes `--` behind a `=` for no value at all.
+            if re.fullmatch(r"-[^=]*=--", word):
+                raise TwofourError(f"expected a value, got '{word}'")
         if sys.stdout is None:
             raise TwofourError("cannot write the output: it is closed", SourceLocation("<stdout>"))
         status = tool(words)
@@ -60,7 +64,8 @@ def run_tool(tool: Callable[[list[str]], int], words: list[str] | None) -> int:
         _discard_output()
     except KeyboardInterrupt:
         return 130
-    print(on_command_line(failure, words), file=sys.stderr)
+    if sys.stderr is not None:
+        print(on_command_line(failure, words), file=sys.stderr)
     return 1
 
 

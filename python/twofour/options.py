@@ -77,6 +77,8 @@ class CompileOptions:
                 )
         elif type(self.fuse_steps) is not int or self.fuse_steps < 1:
             raise TwofourError(f"expected at least 1 fused step, got {self.fuse_steps!r}")
+        if not isinstance(self.function, str | None):
+            raise TwofourError(f"expected the name of a function, got {self.function!r}")
         if type(self.reassociate) is not bool:
             raise TwofourError(f"expected reassociate to be a bool, got {self.reassociate!r}")
         if self.tuned is not None and self.target == "cpu":

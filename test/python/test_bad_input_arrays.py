@@ -60,6 +60,7 @@ def test_weights(weights, message):
         ({"boundary": []}, "expected 1 or 2 boundaries, got 0"),
         ({"boundary": ["fixed", None]}, "expected a boundary out of"),
         ({"target": "gpu"}, "unknown target 'gpu'"),
+        ({"reassociate": np.int64(1)}, "expected reassociate to be a bool, got "),
         ({"reassociate": "no"}, "expected reassociate to be a bool, got 'no'"),
         ({"target": None}, "unknown target 'None'"),
         ({"schedule": "sparce"}, "did you mean 'sparse'?"),

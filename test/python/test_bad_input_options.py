@@ -29,6 +29,13 @@ def folder(tmp_path, monkeypatch):
         (["run", ""], 1, "unknown kernel ''"),
         (["run", "a\nb"], 5, "unknown kernel 'a\\nb'"),
         (["run", "module {\n}\n"], 1, "or a kernel's name, got a text of 2 lines"),
+        (["run", *SMALL, "--steps=--"], 29, "expected a value, got '--steps=--'"),
+        (["bench", "table2", "--kernels="], 1, "unknown kernel ''"),
+        (
+            ["run", *SMALL, "--output", "p.png", "--plot", "p.png"],
+            38,
+            "expected another file for each result, got 'p.png' twice",
+        ),
         (["kernels", "heat"], 9, "did you mean 'heat1d_ftcs' or 'heat2d_ftcs' or 'heat3d_ftcs'?"),
         (["run", *SMALL, "--target", "sm_86"], 38, "did you mean 'sm_80', whose code newer chips"),
         (["run", *SMALL, "--target", "sim:sm_99"], 38, "did you mean 'sim:sm_90', whose code"),

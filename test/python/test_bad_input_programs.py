@@ -62,6 +62,12 @@ LEFT = "{offset = array<i64: -1>}"
         ("f64", "f46", "2:", "expected attribute value"),
         # Ops and values.
         ('"stencil.access"', '"stencil.acess"', "5:10", "unregistered operation 'stencil.acess'"),
+        (
+            "%a, %b : f64",
+            "%a, %b {fastmath = 3} : f64",
+            "7:10",
+            "'fastmath' of another kind, got 3",
+        ),
         ("arith.addf", "arith.adff", "7:10", "custom op 'arith.adff' is unknown"),
         (
             "arith.addf %a, %b : f64",
@@ -205,6 +211,12 @@ def test_what_only_linear_programs_can_do(capfd, folder, text, line):
         ("stencil.access %u[-1]", "stencil.access %z[-1]", "5:25", "got '%z'"),
         ("stencil.access %u[-1]", "stencil.access %u[x]", "5:28", "expected"),
         ("%a, %b : f64", "%a, %b : f32", "7:", "f32"),
+        (
+            "%a, %b : f64",
+            "%a, %b {fastmath = 3} : f64",
+            "7:10",
+            "'fastmath' of another kind, got 3",
+        ),
         ("arith.addf", "arith.adff", "7:10", "known operation, got 'arith.adff'"),
         ("[-1,65]xf64", "[-1,65]xf46", "2:", "expected"),
         ("<[0], [64]>", "<[0], [66]>", "12:3", "[0,66]"),

@@ -129,6 +129,15 @@ def test_streams_that_are_closed(command, message):
     assert run.returncode == 1 and run.stderr.startswith(message) and run.stderr.count("\n") == 1
 
 
+def test_standard_error_that_is_closed(tmp_path):
+    (tmp_path / "x.mlir").write_text(GENERIC)
+    run = shell("twofour run x.mlir --output x.npy 2>&-", tmp_path)
+    assert run.returncode == 0 and run.stdout.startswith("average: 64 points")
+    assert np.load(tmp_path / "x.npy").shape == (66,)
+    run = shell("twofour run y.mlir 2>&-", tmp_path)
+    assert run.returncode == 1 and run.stdout == ""
+
+
 REPEAT = """func.func @repeat(%n: i64, %u: !f, %v: !f) {
   %t = stencil.load %u : !f -> !t
   %r = stencil.apply(%a = %t : !t, %m = %n : i64) -> (!t) {

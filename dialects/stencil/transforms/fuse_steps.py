@@ -37,15 +37,15 @@ from twofour.errors import TwofourError
 from twofour.mlir import ir
 from twofour.mlir_support import error_at, replace_op
 from twofour.passes import ModulePass
+from twofour.runtime.manifest import MAX_FUSED_STEPS
 from twofour.runtime.reach import halo_of
 
 STEPS_ATTRIBUTE = "stencil.steps"
 SINGLE_STEP_ATTRIBUTE = "stencil.single_step"
 
-# A kernel is code for every term, and convolution takes a round for every step: beyond these,
-# compiling takes minutes.
+# A kernel is code for every term, and convolution takes a round for every step (MAX_FUSED_STEPS):
+# beyond these, compiling takes minutes.
 MAX_FUSED_TERMS = 4096
-MAX_FUSED_STEPS = 4096
 
 Offset = tuple[int, ...]
 

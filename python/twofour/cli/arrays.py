@@ -29,7 +29,9 @@ def load_array(
     # NumPy reads from files that can seek only.
     file = io.BytesIO(read_bytes(path)) if path == STANDARD_INPUT else path
     try:
-        array = np.load(file, allow_pickle=False)
+        # Odd shapes overflow, of which NumPy warns before it refuses them.
+        with np.errstate(all="ignore"):
+            array = np.load(file, allow_pickle=False)
     except OSError as failure:
         reason = (failure.strerror or str(failure)).lower()
         raise TwofourError(f"cannot read the file: {reason}", location) from None

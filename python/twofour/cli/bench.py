@@ -45,7 +45,7 @@ def bench_command(options: argparse.Namespace) -> None:
         from twofour.bench.measured.prepare import prepare
         from twofour.bench.predicted.setting import find_kernels
 
-        names = options.kernels and find_kernels(options.kernels.split(","))
+        names = find_kernels(options.kernels.split(",")) if options.kernels is not None else None
         target = find(options.chip).architecture
         print(f"{options.prepare}: {prepare(options.prepare, target, names)}")
     else:
@@ -63,7 +63,7 @@ def _predicted(options: argparse.Namespace, date: str) -> Report:
     chosen = options.experiment
     if not chosen or ALL in chosen:
         chosen = list(RUN)
-    names = options.kernels and find_kernels(options.kernels.split(","))
+    names = find_kernels(options.kernels.split(",")) if options.kernels is not None else None
     setting = Setting(find(options.chip), names)
     return evaluate(list(dict.fromkeys(chosen)), setting, date, _command(options))
 
@@ -84,7 +84,7 @@ def _measured_here(
     for name, value in settings.items():
         text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
         words += [f"--{name}", text]
-    if options.kernels:
+    if options.kernels is not None:
         words += ["--kernels", options.kernels]
         settings["names"] = find_kernels(options.kernels.split(","))
     chosen = list(dict.fromkeys(names)) or list(EXPERIMENTS)
@@ -105,7 +105,7 @@ def _measured_here(
 def _command(options: argparse.Namespace) -> str:
     """What makes the report again; the folder is left to whoever does."""
     words = ["twofour", "bench", *options.experiment, "--chip", find(options.chip).name]
-    if options.kernels:
+    if options.kernels is not None:
         words += ["--kernels", options.kernels]
     return shlex.join(words)
 

@@ -34,11 +34,11 @@ def compile_sme_command(options: argparse.Namespace) -> None:
         return
     if path == STANDARD_OUTPUT:
         raise TwofourError("expected -o FILE to write the object to, and its header beside it")
+    check_output(path)
     header = str(Path(path).with_suffix(".h"))
     if header == path:
         raise TwofourError(f"expected another name for the object than that of its header, {path}")
-    for name in (path, header):
-        check_output(name)
+    check_output(header)
     compiled = compile_sme(source, wanted)
     text = compiled.header.encode()
     write_files(

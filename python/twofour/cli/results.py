@@ -6,13 +6,17 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import BinaryIO
 
+from twofour.errors import TwofourError
 from twofour.files import check_output, write_files
 
 STANDARD_OUTPUT = "-"
 
 
 def check_results(paths: Sequence[str]) -> None:
-    """Raise TwofourError where results could not be written."""
+    """Raise TwofourError where results could not be written, each to a place of its own."""
+    for path in paths:
+        if paths.count(path) > 1:
+            raise TwofourError(f"expected another file for each result, got '{path}' twice")
     for path in paths:
         if path != STANDARD_OUTPUT:
             check_output(path)

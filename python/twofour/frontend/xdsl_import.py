@@ -98,12 +98,17 @@ class _Importer:
 
     def create(self, op: "Operation", name: str | None = None, **parts) -> ir.Operation:
         try:
-            return ir.Operation.create(name or op.name, loc=self.location(op), **parts)
+            created = ir.Operation.create(name or op.name, loc=self.location(op), **parts)
         except ir.MLIRError as error:
             diagnostic = error.error_diagnostics[0].message if error.error_diagnostics else error
             raise self.error(op, f"expected properties that MLIR accepts: {diagnostic}") from None
         except ValueError as error:
             raise self.error(op, f"expected an op that MLIR accepts: {error}") from None
+        # A property of another kind is left out without a word, and its null ends the process.
+        for given, value in parts.get("attributes", {}).items():
+            if given not in created.attributes:
+                raise self.error(op, f"expected '{given}' of another kind, got {value}")
+        return created
 
     def apply(self, op: Any) -> None:
         """Build one capturing apply for each element type of the results of `op`."""

@@ -12,6 +12,8 @@ from twofour.runtime.fields.spec import FieldSpec
 from twofour.runtime.loops import Bound, Carried, Launch, Loop, Step, View
 
 FORMAT = 4
+# Sweeps advance at most so many steps at once.
+MAX_FUSED_STEPS = 4096
 
 
 @dataclass(frozen=True)

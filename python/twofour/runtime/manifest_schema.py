@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from twofour.errors import TwofourError
 from twofour.runtime.boundary import check_fixed, parse_boundary
 from twofour.runtime.dtypes import ELEMENT_TYPES
-from twofour.runtime.manifest import FORMAT, axis_numbers
+from twofour.runtime.manifest import FORMAT, MAX_FUSED_STEPS, axis_numbers
 from twofour.runtime.native import MAX_RANK
 from twofour.tensor_map import ITEMSIZES, MAX_BOX
 
@@ -166,7 +166,7 @@ _LINEAR = _record(
     single=_text,
     fused=_optional(_text),
     edges=_optional(_text),
-    fused_steps=_integer(1),
+    fused_steps=_integer(1, MAX_FUSED_STEPS),
     reach_lo=_list(_integer(-(2**31), 2**31)),
     reach_hi=_list(_integer(-(2**31), 2**31)),
     fields=_optional(_list(_FIELD)),

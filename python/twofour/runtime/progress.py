@@ -29,7 +29,7 @@ class Progress:
         self._unit = unit
         self._stream = sys.stderr if stream is None else stream
         self._clock = clock
-        self._terminal = self._stream.isatty()
+        self._terminal = self._stream is not None and self._stream.isatty()
         self._width = 0
 
     def __enter__(self) -> "Progress":
@@ -47,6 +47,9 @@ class Progress:
         now = self._clock()
         # A line that is on the terminal already is brought to its end.
         if now < self._due and not (self._width and done == total):
+            return
+        # Standard error is None where it is closed.
+        if self._stream is None:
             return
         line = self._line(done, total, now - self._start)
         if self._terminal:
