@@ -34,7 +34,7 @@ def compile_command(options: argparse.Namespace) -> None:
         if options.emit in BINARY_STAGES:
             raise TwofourError(f"expected -o FILE to write the {options.emit} to")
         path = STANDARD_OUTPUT
-    check_results([path])
+    check_results([path], options.source)
     if options.emit == "bundle":
         data, report = _bundle(source, wanted, options.boundary)
     else:

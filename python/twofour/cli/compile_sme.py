@@ -28,13 +28,12 @@ def compile_sme_command(options: argparse.Namespace) -> None:
         raise TwofourError(f"expected --emit {', '.join(STAGES)} for target 'sme', got '{stage}'")
     refuse_boundary(options.boundary, stage)
     path = options.output or STANDARD_OUTPUT
+    check_results([path], options.source)
     if stage != "object":
-        check_results([path])
         write_result(path, emit(source, wanted, stage).encode(), stage)
         return
     if path == STANDARD_OUTPUT:
         raise TwofourError("expected -o FILE to write the object to, and its header beside it")
-    check_output(path)
     header = str(Path(path).with_suffix(".h"))
     if header == path:
         raise TwofourError(f"expected another name for the object than that of its header, {path}")

@@ -22,7 +22,7 @@ def explain_command(options: argparse.Namespace) -> None:
     source = find_source(options.source)
     wanted = compile_options(options)
     if options.html is not None:
-        check_results([options.html])
+        check_results([options.html], options.source)
         if isinstance(source, str):
             source = ProgramText.of(source)
         report, page = _page(source, wanted, options.chip)

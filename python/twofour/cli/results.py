@@ -2,6 +2,7 @@
 """Where commands write what they made: files, or the standard output (`-`)."""
 
 import io
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import BinaryIO
@@ -12,11 +13,16 @@ from twofour.files import check_output, write_files
 STANDARD_OUTPUT = "-"
 
 
-def check_results(paths: Sequence[str]) -> None:
-    """Raise TwofourError where results could not be written, each to a place of its own."""
+def check_results(paths: Sequence[str], source: str) -> None:
+    """Raise TwofourError where results could not be written, each to a place of its own.
+
+    `source` is the program's file, or the name of a kernel.
+    """
     for path in paths:
         if paths.count(path) > 1:
             raise TwofourError(f"expected another file for each result, got '{path}' twice")
+        if os.path.isfile(path) and os.path.isfile(source) and os.path.samefile(path, source):
+            raise TwofourError(f"expected another file than that of the program, got '{path}'")
     for path in paths:
         if path != STANDARD_OUTPUT:
             check_output(path)

@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> None:
     pictures = [options.plot] if options.plot is not None else []
     for path in pictures:
         check_plot(path, program.rank if is_kernel else len(program.outputs[0].shape))
-    check_results([*paths, *pictures])
+    check_results([*paths, *pictures], options.source)
     results, seconds = _advance(options, program, inputs)
     files = [
         (path, partial(np.save, arr=result)) for path, result in zip(paths, results, strict=False)
