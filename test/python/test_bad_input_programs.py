@@ -218,6 +218,7 @@ def test_what_only_linear_programs_can_do(capfd, folder, text, line):
         ("    stencil.return %m : f64\n", "", "9:10", "not a terminator"),
         ("[-1,65]xf64", "[0,0]xf64", "2:", "upper bound must be strictly greater"),
         ("5.000000e-01", "nan", "8:", "expected"),
+        ("5.000000e-01 : f64", "1.0e40 : f32", "8:10", "numbers in the range of their types"),
         ("  return\n}\n", "", "13:1", "expected"),
     ],
 )

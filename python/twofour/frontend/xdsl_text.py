@@ -115,6 +115,9 @@ def parse_xdsl(text: str, filename: str) -> XdslProgram:
         raise TwofourError(_parser_message(error), program.at(error.span.start)) from None
     except VerifyException as error:
         raise TwofourError(_one_line(str(error)), program.at(parser.pos)) from None
+    except OverflowError:
+        message = "expected numbers in the range of their types"
+        raise TwofourError(message, program.op_at(parser.last_start)) from None
     except Exception as error:
         # xDSL's parsers let other exceptions of their own escape from malformed text.
         start = parser.pos if parser else 0
