@@ -175,7 +175,7 @@ def test_a_program_of_several_fields(monkeypatch):
     result = program(torch.Tensor(old), torch.Tensor(now), steps=5, scalars=["0.5"])
     assert type(result) is torch.Tensor
     np.testing.assert_array_equal(result.values, expected)
-    with pytest.raises(TwofourError, match="expected 1 scalar arguments, got 0"):
+    with pytest.raises(TwofourError, match="expected 1 scalar argument, got 0"):
         program(old, now)
     with pytest.raises(TwofourError, match="expected 2 input fields, got 1"):
         program(old, scalars=[0.5])
