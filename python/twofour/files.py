@@ -13,16 +13,21 @@ from typing import BinaryIO
 
 from twofour.errors import SourceLocation, TwofourError
 
+# The name of standard input and of standard output.
+STANDARD_STREAM = "-"
+
 
 def read_bytes(path: str) -> bytes:
     """The bytes of a file, or of standard input for `-`.
 
     Raises TwofourError, located at the file, when it cannot be read.
     """
-    if path == "-" and sys.stdin is None:
+    if path == STANDARD_STREAM and sys.stdin is None:
         raise TwofourError("cannot read the file: it is closed", SourceLocation(path))
     try:
-        return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        if path == STANDARD_STREAM:
+            return sys.stdin.buffer.read()
+        return Path(path).read_bytes()
     except (OSError, ValueError) as failure:
         reason = (getattr(failure, "strerror", None) or str(failure)).lower()
         raise TwofourError(f"cannot read the file: {reason}", SourceLocation(path)) from None

@@ -7,12 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from twofour.cli.results import STANDARD_OUTPUT
 from twofour.errors import SourceLocation, TwofourError
-from twofour.files import read_bytes
+from twofour.files import STANDARD_STREAM, read_bytes
 from twofour.runtime import ElementType, check_array, to_storage
-
-STANDARD_INPUT = "-"
 
 
 def load_array(
@@ -27,7 +24,7 @@ def load_array(
     """
     location = SourceLocation(path)
     # NumPy reads from files that can seek only.
-    file = io.BytesIO(read_bytes(path)) if path == STANDARD_INPUT else path
+    file = io.BytesIO(read_bytes(path)) if path == STANDARD_STREAM else path
     try:
         # Odd shapes overflow, of which NumPy warns before it refuses them.
         with np.errstate(all="ignore"):
@@ -65,7 +62,7 @@ def output_paths(path: str, count: int) -> list[str]:
     """
     if count == 1:
         return [path]
-    if path == STANDARD_OUTPUT:
+    if path == STANDARD_STREAM:
         raise TwofourError(f"expected --output FILE.npy for {count} results, got '{path}'")
     stem, suffix = os.path.splitext(path)
     return [f"{stem}.{number}{suffix}" for number in range(count)]

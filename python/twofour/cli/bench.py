@@ -43,19 +43,25 @@ def bench_command(options: argparse.Namespace) -> None:
         _finish(report_of(options.report), options.output or options.report)
     elif options.prepare is not None:
         from twofour.bench.measured.prepare import prepare
-        from twofour.bench.predicted.setting import find_kernels
 
-        names = find_kernels(options.kernels.split(",")) if options.kernels is not None else None
+        names = _kernel_names(options)
         target = find(options.chip).architecture
         print(f"{options.prepare}: {prepare(options.prepare, target, names)}")
     else:
         _finish(_predicted(options, date), options.output)
 
 
+def _kernel_names(options: argparse.Namespace) -> tuple[str, ...] | None:
+    """The kernels asked for, None for all; raises TwofourError for an unknown one."""
+    from twofour.bench.predicted.setting import find_kernels
+
+    return None if options.kernels is None else find_kernels(options.kernels.split(","))
+
+
 def _predicted(options: argparse.Namespace, date: str) -> Report:
     # What predicts is the whole compiler; reports of measurements do without it.
     from twofour.bench.predicted.experiments import RUN, evaluate
-    from twofour.bench.predicted.setting import Setting, find_kernels
+    from twofour.bench.predicted.setting import Setting
 
     for name in options.experiment:
         if name not in (*RUN, ALL):
@@ -63,7 +69,7 @@ def _predicted(options: argparse.Namespace, date: str) -> Report:
     chosen = options.experiment
     if not chosen or ALL in chosen:
         chosen = list(RUN)
-    names = find_kernels(options.kernels.split(",")) if options.kernels is not None else None
+    names = _kernel_names(options)
     setting = Setting(find(options.chip), names)
     return evaluate(list(dict.fromkeys(chosen)), setting, date, _command(options))
 
@@ -74,7 +80,6 @@ def _measured_here(
     """Measure on this processor; what was measured before an error or Ctrl-C is reported first."""
     from twofour.bench.cpu.evaluation import EXPERIMENTS, evaluate
     from twofour.bench.cpu.setting import CpuSetting
-    from twofour.bench.predicted.setting import find_kernels
 
     for name in names:
         if name not in EXPERIMENTS:
@@ -86,7 +91,7 @@ def _measured_here(
         words += [f"--{name}", text]
     if options.kernels is not None:
         words += ["--kernels", options.kernels]
-        settings["names"] = find_kernels(options.kernels.split(","))
+        settings["names"] = _kernel_names(options)
     chosen = list(dict.fromkeys(names)) or list(EXPERIMENTS)
     setting = CpuSetting(**settings)
     if options.output is not None:

@@ -5,8 +5,9 @@ import argparse
 
 from twofour.api import find_source
 from twofour.cli.compile_options import compile_options, refuse_boundary
-from twofour.cli.results import STANDARD_OUTPUT, check_results, write_result
+from twofour.cli.results import check_results, write_result
 from twofour.errors import TwofourError
+from twofour.files import STANDARD_STREAM
 from twofour.kernels import Kernel
 from twofour.options import SME, CompileOptions
 from twofour.runtime import parse_boundary
@@ -33,7 +34,7 @@ def compile_command(options: argparse.Namespace) -> None:
     if path is None:
         if options.emit in BINARY_STAGES:
             raise TwofourError(f"expected -o FILE to write the {options.emit} to")
-        path = STANDARD_OUTPUT
+        path = STANDARD_STREAM
     check_results([path], options.source)
     if options.emit == "bundle":
         data, report = _bundle(source, wanted, options.boundary)

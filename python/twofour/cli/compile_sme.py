@@ -6,9 +6,9 @@ from pathlib import Path
 
 from twofour.api import find_source
 from twofour.cli.compile_options import refuse_boundary
-from twofour.cli.results import STANDARD_OUTPUT, check_results, write_result
+from twofour.cli.results import check_results, write_result
 from twofour.errors import TwofourError
-from twofour.files import check_output, write_files
+from twofour.files import STANDARD_STREAM, check_output, write_files
 from twofour.kernels import Kernel
 from twofour.runtime import parse_boundary
 from twofour.targets.sme.build import STAGES, compile_sme, emit
@@ -27,12 +27,12 @@ def compile_sme_command(options: argparse.Namespace) -> None:
     if stage not in STAGES:
         raise TwofourError(f"expected --emit {', '.join(STAGES)} for target 'sme', got '{stage}'")
     refuse_boundary(options.boundary, stage)
-    path = options.output or STANDARD_OUTPUT
+    path = options.output or STANDARD_STREAM
     check_results([path], options.source)
     if stage != "object":
         write_result(path, emit(source, wanted, stage).encode(), stage)
         return
-    if path == STANDARD_OUTPUT:
+    if path == STANDARD_STREAM:
         raise TwofourError("expected -o FILE to write the object to, and its header beside it")
     header = str(Path(path).with_suffix(".h"))
     if header == path:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator
 
 from twofour import __version__
@@ -19,10 +20,16 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
 
 def _joined_numbers(arguments: list[str]) -> Iterator[str]:
     """The words, with numbers that argparse would take for options, as -1e-3, behind a `=`."""
-    words = iter(arguments)
-    for word in words:
-        following = next(words, None) if word == "--scalar" else None
-        yield word if following is None else f"{word}={following}"
+    last = None
+    for word in arguments:
+        if last == "--scalar" and re.match(r"-[\d.in]", word):
+            last = f"{last}={word}"
+            continue
+        if last is not None:
+            yield last
+        last = word
+    if last is not None:
+        yield last
 
 
 def make_parser() -> Parser:

@@ -8,9 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import BinaryIO
 
 from twofour.errors import TwofourError
-from twofour.files import check_output, write_files
-
-STANDARD_OUTPUT = "-"
+from twofour.files import STANDARD_STREAM, check_output, write_files
 
 
 def check_results(paths: Sequence[str], source: str) -> None:
@@ -24,17 +22,17 @@ def check_results(paths: Sequence[str], source: str) -> None:
         if os.path.isfile(path) and os.path.isfile(source) and os.path.samefile(path, source):
             raise TwofourError(f"expected another file than that of the program, got '{path}'")
     for path in paths:
-        if path != STANDARD_OUTPUT:
+        if path != STANDARD_STREAM:
             check_output(path)
 
 
 def write_results(results: Sequence[tuple[str, Callable[[BinaryIO], object]]]) -> None:
     """Let every function write its result; where one fails, no file appears or changes."""
     # NumPy writes to files that can seek only.
-    streams = [(io.BytesIO(), write) for path, write in results if path == STANDARD_OUTPUT]
+    streams = [(io.BytesIO(), write) for path, write in results if path == STANDARD_STREAM]
     for stream, write in streams:
         write(stream)
-    write_files([(path, write) for path, write in results if path != STANDARD_OUTPUT])
+    write_files([(path, write) for path, write in results if path != STANDARD_STREAM])
     for stream, _ in streams:
         sys.stdout.flush()
         sys.stdout.buffer.write(stream.getvalue())
@@ -43,5 +41,5 @@ def write_results(results: Sequence[tuple[str, Callable[[BinaryIO], object]]]) -
 def write_result(path: str, data: bytes, what: str) -> None:
     """Write to a file and say so, or to the standard output."""
     write_results([(path, lambda file: file.write(data))])
-    if path != STANDARD_OUTPUT:
+    if path != STANDARD_STREAM:
         print(f"{path}: {what}, {len(data)} bytes")

@@ -14,8 +14,9 @@ from twofour.api import FieldProgram, Stencil, compile
 from twofour.cli.arrays import bump, load_array, output_paths
 from twofour.cli.compile_options import compile_options
 from twofour.cli.plot import check_plot, plot
-from twofour.cli.results import STANDARD_OUTPUT, check_results, write_results
+from twofour.cli.results import check_results, write_results
 from twofour.errors import TwofourError
+from twofour.files import STANDARD_STREAM
 from twofour.runtime import Progress
 
 MAX_POINTS = 2**59
@@ -50,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
         element = program.element_type if is_kernel else program.outputs[0].element
         files.append((path, partial(plot, results[0], element, program.name)))
     write_results(files)
-    report = sys.stderr if STANDARD_OUTPUT in paths else sys.stdout
+    report = sys.stderr if STANDARD_STREAM in paths else sys.stdout
     print(_report(program, inputs, options.steps, seconds), file=report)
     if options.profile:
         # The simulator is loaded where it is used only.
