@@ -69,6 +69,8 @@ def test_bound_of_several_steps(dtype):
     got = cases.stepper(kernel, dtype, "direct", boundary).advance(cases.stored(values, dtype), 10)
     error = np.abs(cases.numbers(got) - states[10]).max()
     bound = error_bound(dtype, kernel.weights, 1.0, steps=10)
+    by_offset = dict(zip(kernel.offsets, kernel.weights, strict=True))
+    assert error_bound(dtype, by_offset, 1.0, steps=10) == bound
     assert bound / 256 <= error <= bound
     sums = cases.absolute_sums(states, kernel, boundary)
     pointwise = cases.error_bounds(states, sums, dtype, kernel, boundary)[10].max()

@@ -140,6 +140,12 @@ def test_the_exception_has_the_location():
     assert str(caught.value).startswith("nope.mlir:1:1: error: ")
 
 
+@pytest.mark.parametrize("function", [["average"], {}, 3])
+def test_functions_that_are_no_names(function):
+    with raises(f"expected the name of a function, got {function!r}"):
+        twofour.compile(INPUTS / "average_generic.mlir", function=function)
+
+
 @pytest.fixture(scope="module")
 def program():
     return twofour.compile(INPUTS / "average_generic.mlir")

@@ -91,6 +91,7 @@ def header(text: str) -> bytes:
 GOOD = np.zeros((8, 8), np.float32)
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize(
     "data, message",
     [
@@ -118,6 +119,11 @@ GOOD = np.zeros((8, 8), np.float32)
         (npy(np.array([["a"]])), "expected f32 (float32), got str32"),
         (npy(GOOD[0]), "expected an array of rank 2, got rank 1 (shape (8,))"),
         (npy(np.float32(1)), "expected an array of rank 2, got rank 0"),
+        # NumPy warns of this shape besides refusing it.
+        (
+            npy(GOOD).replace(b"(8, 8), }" + b" " * 21, b"(9223372036854775808, 18), }  "),
+            "Maximum allowed dimension exceeded",
+        ),
         (npy(GOOD[:0]), "expected an array with at least one element, got shape (0, 8)"),
     ],
 )

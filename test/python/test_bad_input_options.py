@@ -44,6 +44,7 @@ def folder(tmp_path, monkeypatch):
         (["run", *SMALL, "--target", "sm_86"], 38, "did you mean 'sm_80', whose code newer chips"),
         (["run", *SMALL, "--target", "sim:sm_99"], 38, "did you mean 'sim:sm_90', whose code"),
         (["run", *SMALL, "--target", "sm_75"], 38, "unknown target 'sm_75'; expected sm_80 or a"),
+        (["run", "x.mlir", "--scalar", "--steps", "2"], 12, "--scalar: expected one argument"),
         (["run", "x.mlir", "--scalar"], 12, "argument --scalar: expected one argument"),
         (["run", "x.mlir", "--scalar", "-1e-3"], 1, "expected 0 scalar arguments, got 1"),
         (
@@ -123,6 +124,11 @@ def folder(tmp_path, monkeypatch):
 )
 def test_the_command_line_of_twofour(capfd, words, column, message):
     refused(capfd, twofour, words, message, f"<command-line>:1:{column}")
+
+
+def test_an_object_that_is_a_folder(capfd):
+    words = ["compile", KERNEL, "--target", "sme", "-o", "."]
+    refused(capfd, twofour, words, "cannot write the file: it is a directory", ".:1:1")
 
 
 def test_fusing_far_too_many_steps(capfd):

@@ -142,7 +142,11 @@ def test_invalid_programs(capfd, folder, tool, words, old, new, at, message):
             "expected stencil.rotation as integers, got array<f16: 1.000000e+00>",
         ),
         ([("array<i64: -1>", "array<i128: -1>")], "5:10", "expected offset as integers"),
-        ([("array<i64: -1>", 'loc("x":1:1)')], "5:10", "expected base attribute"),
+        (
+            [("{\n  %t", 'attributes {stencil.rotation = loc("x":1:1)} {\n  %t')],
+            "2:1",
+            'expected stencil.rotation as integers, got loc("x":1:1)',
+        ),
         (
             [("{\n  %t", "attributes {stencil.steps = 3} {\n  %t")],
             "2:1",
