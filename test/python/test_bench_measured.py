@@ -14,11 +14,12 @@ from bench_device import CHIP, NVCC, BenchDevice, TickingClock
 from test_runtime_imports import run as run_without_compiler
 from twofour.bench.__main__ import main as measure_main
 from twofour.bench.measured import baselines, fields, prepare
-from twofour.bench.measured.contest import WARM_UP, Contestant, EventClock, compete
+from twofour.bench.measured.contest import SAMPLE_SECONDS, WARM_UP, Contestant, EventClock, compete
 from twofour.bench.measured.fields import Fields
+from twofour.bench.measured.measurements import FILE, read_results
 from twofour.bench.measured.plan import Entry, Group, Plan, load_plan
 from twofour.bench.measured.results import report_of
-from twofour.bench.measured.session import FILE, measure, read_results
+from twofour.bench.measured.session import measure
 from twofour.cli.main import main
 from twofour.errors import TwofourError
 from twofour.kernels import built_in_kernels
@@ -67,9 +68,13 @@ def run(folder, makers=None, rounds=ROUNDS):
     return done, clock
 
 
+def results(folder):
+    return read_results(folder, load_plan(folder))
+
+
 def test_every_kernel_is_measured_and_reported(folder):
     assert run(folder)[0] == 2
-    header, found = read_results(folder)
+    header, found = results(folder)
     assert header["device"] == "sim:sm_90" and f"{ROUNDS} interleaved rounds" in header["protocol"]
     half = found["heat2d_ftcs-f16"]
     assert half["left_out"] == [] and half["sets"] == 2
@@ -98,7 +103,7 @@ def test_wrong_kernels_are_not_timed(folder):
     wrong = replace(half, weights=(half.weights[0] + 0.01, *half.weights[1:]))
     replace(plan, groups=(wrong,)).save(folder)
     run(folder)
-    (found,) = read_results(folder)[1].values()
+    (found,) = results(folder)[1].values()
     assert [one["name"] for one in found["timed"]] == ["copy"]
     assert {one["name"] for one in found["left_out"]} == {"stream", "simt", "stream x 3"}
     assert all(one["reason"].startswith("wrong by 0.0") for one in found["left_out"])
@@ -114,7 +119,7 @@ def test_what_is_absent_is_named(bare, monkeypatch):
     monkeypatch.setitem(sys.modules, "triton", None)
     makers = {"cuDNN": baselines.cudnn, "Triton": baselines.triton, "other": fails}
     run(bare, makers)
-    left = read_results(bare)[1]["heat2d_ftcs-f64"]["left_out"]
+    left = results(bare)[1]["heat2d_ftcs-f64"]["left_out"]
     assert [one["name"] for one in left] == ["cuDNN", "Triton", "other"]
     assert "import of torch halted" in left[0]["reason"]
     assert left[2]["reason"] == "out of memory: 1 byte left"
@@ -130,7 +135,7 @@ def test_kernels_outside_of_the_paper_have_few_baselines_in_f32_and_f64(tmp_path
     chosen = replace(plan.groups[0], entries=(), baselines=("copy",))
     replace(plan, groups=(chosen,)).save(str(tmp_path))
     run(str(tmp_path), {"copy": baselines.copy, "plain CUDA": None})
-    (found,) = read_results(str(tmp_path))[1].values()
+    (found,) = results(str(tmp_path))[1].values()
     assert [one["name"] for one in found["timed"]] == ["copy"] and found["left_out"] == []
 
 
@@ -138,7 +143,7 @@ def test_what_would_take_long_is_left_out(bare, monkeypatch):
     monkeypatch.setattr(baselines, "MAX_MACS", 9 * 9 * 130 - 1)
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace())
     run(bare, {"cuDNN": baselines.cudnn})
-    (left,) = read_results(bare)[1]["heat2d_ftcs-f64"]["left_out"]
+    (left,) = results(bare)[1]["heat2d_ftcs-f64"]["left_out"]
     assert left["reason"] == "1.1e+04 multiply-adds a sweep, more than 1e+04"
 
 
@@ -165,7 +170,7 @@ def test_groups_that_do_not_fit_are_named(bare, monkeypatch):
 
     monkeypatch.setattr(BenchDevice, "zeros", full)
     assert run(bare)[0] == 2
-    one = read_results(bare)[1]["heat2d_ftcs-f64"]
+    one = results(bare)[1]["heat2d_ftcs-f64"]
     assert one["left_out"] == [{"name": "all", "reason": "arrays do not fit: no 1 GiB left"}]
     assert "arrays do not fit" in report_of(bare).markdown()
 
@@ -183,12 +188,12 @@ def test_an_interrupted_session_goes_on(bare):
         run(bare, {"copy": interrupting})
     path = f"{bare}/{FILE}"
     first = open(path).read()
-    assert list(read_results(bare)[1]) == ["heat2d_ftcs-f16"] == made[:1]
+    assert list(results(bare)[1]) == ["heat2d_ftcs-f16"] == made[:1]
     with open(path, "a") as file:
         file.write('{"group": "heat2d_ftcs-f64", "ti')
     assert run(bare, {"copy": interrupting})[0] == 2
     assert made[2:] == ["heat2d_ftcs-f64"] and open(path).read().startswith(first)
-    assert list(read_results(bare)[1]) == ["heat2d_ftcs-f16", "heat2d_ftcs-f64"]
+    assert list(results(bare)[1]) == ["heat2d_ftcs-f16", "heat2d_ftcs-f64"]
     assert run(bare, {"copy": interrupting})[0] == 2 and len(made) == 3
 
 
@@ -200,6 +205,28 @@ def test_results_of_another_device_are_refused(bare):
         measure(bare, device, TickingClock(), {})
 
 
+def test_results_of_another_plan_are_refused(bare):
+    run(bare)
+    before = Path(bare, FILE).read_bytes()
+    plan = load_plan(bare)
+    larger = tuple(replace(group, shape=(9, 131)) for group in plan.groups)
+    replace(plan, groups=larger).save(bare)
+    for call in (run, report_of):
+        with pytest.raises(TwofourError, match="jsonl:1:1: error: expected results of the plan be"):
+            call(bare)
+    with pytest.raises(TwofourError, match="jsonl:1:1: error: expected a folder without results"):
+        prepare.prepare(bare, "sm_90", ("heat2d_ftcs",))
+    assert Path(bare, FILE).read_bytes() == before and load_plan(bare).groups == larger
+
+
+def test_bundles_that_are_not_of_the_plan_are_refused(folder):
+    one, *_, other = sorted(Path(folder).glob("*.tfb"))
+    other.write_bytes(one.read_bytes())
+    with pytest.raises(TwofourError, match=f"{other}:1:1: error: expected the bundle of plan.json"):
+        run(folder)
+    assert not Path(folder, FILE).exists()
+
+
 def test_rounds_are_interleaved_and_rotated():
     clock, device = TickingClock(), SimpleNamespace(record=lambda work: None)
     contestants = [
@@ -207,30 +234,51 @@ def test_rounds_are_interleaved_and_rotated():
         for name in "abc"
     ]
     found = compete(contestants, device, clock, sets=2, rounds=4)
-    warm_up, rounds = clock.timed[:3], clock.timed[3:]
-    assert [timed[0][0] for timed in warm_up] == ["a", "b", "c"]
+    sizes, rounds = clock.timed[:6], clock.timed[6:]
+    assert "".join(timed[0][0] for timed in sizes) == "aabbcc"
     assert "".join(timed[0][0] for timed in rounds) == "abc" + "bca" + "cab" + "cba"
     assert all([number for _, number in timed] == [0, 1] for timed in rounds)
     assert found["a"].seconds == (1.0,) * 4 and found["a"].sweeps == 2
 
 
-def test_short_sweeps_are_repeated_and_recorded():
-    runs, recorded = [], []
+@pytest.mark.parametrize("recorded_speed", [1, 8])
+def test_short_sweeps_are_repeated_until_they_fill_a_sample(recorded_speed):
+    """Sweeps of 0.1 ms from the host, recorded ones as many times faster."""
+    now, swept, kept, warm = 0.0, 0, [], []
+
+    def sweep(number):
+        nonlocal now, swept
+        assert number == swept % 3
+        now, swept = now + 1e-4, swept + 1
 
     def record(work):
-        recorded.append(work)
-        return lambda: runs.append("recorded")
+        kept.append(work)
 
-    clock = SimpleNamespace(seconds=lambda work: (work(), 1e-3)[1])
-    device = SimpleNamespace(record=record)
-    single = Contestant("own", 1, runs.append)
-    library = Contestant("library", 1, runs.append, recordable=False)
-    found = compete([single, library], device, clock, sets=3, rounds=1)
-    # 2 ms of samples are two turns over three sets.
-    assert found["own"].sweeps == found["library"].sweeps == 6
-    assert found["own"].seconds == (1e-3 / 6,)
-    assert len(recorded) == 1 and runs.count("recorded") == 2
-    assert len(runs) == 2 + 2 * 3 * (WARM_UP + 1) + 6
+        def run():
+            nonlocal now
+            before = now
+            work()
+            now = before + (now - before) / recorded_speed
+
+        return run
+
+    def seconds(work):
+        warm.append(swept)
+        before = now
+        work()
+        return now - before
+
+    clock, device = SimpleNamespace(seconds=seconds), SimpleNamespace(record=record)
+    for recordable in (True, False):
+        now, swept = 0.0, 0
+        warm.clear()
+        contestant = Contestant("own", 1, sweep, recordable=recordable)
+        found = compete([contestant], device, clock, sets=3, rounds=2)["own"]
+        speed = recorded_speed if recordable else 1
+        assert found.seconds == pytest.approx([1e-4 / speed] * 2)
+        assert SAMPLE_SECONDS <= found.sweeps * found.seconds[0] < 1.5 * SAMPLE_SECONDS
+        assert found.sweeps % 3 == 0 and warm[0] == 3 * WARM_UP
+    assert len(kept) == (1 if recorded_speed == 1 else 2)
 
 
 def test_events_time_what_lies_between_them():
@@ -346,7 +394,7 @@ def test_a_machine_without_cupy_says_so(folder, monkeypatch, capsys):
 
 
 def test_a_plan_survives_its_file(tmp_path):
-    entry = Entry("stream", 3, "x.tfb", True)
+    entry = Entry("stream", 3, "x.tfb", "0" * 64, True)
     plan = Plan("sm_90", {"a": "1"}, (replace(group("heat3d_ftcs", "f16", (4, 5, 6)),
                                               entries=(entry,)),))  # fmt: skip
     plan.save(str(tmp_path))

@@ -6,7 +6,7 @@ from twofour.tune.choice import Choice
 from twofour.tune.database import Key
 from twofour.tune.documents import write_document
 from twofour.tune.fingerprint import fingerprint
-from twofour.tune.plan import NAME, Planned, TuningPlan, digest
+from twofour.tune.plan import NAME, Planned, TuningPlan
 
 STAR = {(0, 0): 0.5, (0, 1): 0.25, (-2, 0): -0.25}
 CHOICES = (Choice("stream", stages=3, march=64), Choice("sparse", tile=(4, 4)), Choice("simt"))
@@ -33,10 +33,9 @@ def prepared(folder, bundles, weights=STAR, steps=1, shape=(40, 70), target="sm_
     """Write bundles of a stencil, and a plan for them; returns the plan."""
     candidates = []
     for number, bundle in enumerate(bundles):
-        data = bundle.to_bytes()
-        (folder / f"{number}.tfb").write_bytes(data)
+        bundle.save(folder / f"{number}.tfb")
         choice = CHOICES[number]
-        planned = (f"{number}.tfb", digest(data), choice, COSTS, 1e-12 * (number + 1), (8, 64))
+        planned = (f"{number}.tfb", bundle.sha256, choice, COSTS, 1e-12 * (number + 1), (8, 64))
         candidates.append(Planned(*planned))
     plan = TuningPlan(
         name="star",

@@ -81,6 +81,11 @@ class Bundle:
         body = _LENGTHS.pack(*map(len, parts)) + b"".join(parts)
         return _HEADER.pack(MAGIC, FORMAT, hashlib.sha256(body).digest()) + body
 
+    @property
+    def sha256(self) -> str:
+        """The SHA-256 of these bytes, in hexadecimal digits."""
+        return hashlib.sha256(self.to_bytes()).hexdigest()
+
     def save(self, path: str | os.PathLike) -> None:
         """Write the file, whole or not at all; raises TwofourError where that is not possible."""
         write_files([(_path_name(path), lambda file: file.write(self.to_bytes()))])

@@ -138,7 +138,7 @@ def read_bundles(folder: str | os.PathLike, plan: TuningPlan) -> list[Bundle]:
     for planned in plan.candidates:
         path = Path(folder) / planned.file
         bundle = Bundle.load(path)
-        if digest(bundle.to_bytes()) != planned.sha256:
+        if bundle.sha256 != planned.sha256:
             raise TwofourError(
                 f"expected the bundle of {NAME}, got another one", SourceLocation(str(path))
             )
@@ -153,11 +153,6 @@ def read_bundles(folder: str | os.PathLike, plan: TuningPlan) -> list[Bundle]:
             raise TwofourError(message, SourceLocation(str(path)))
         bundles.append(bundle)
     return bundles
-
-
-def digest(data: bytes) -> str:
-    """The SHA-256 of a bundle's bytes."""
-    return hashlib.sha256(data).hexdigest()
 
 
 def _planned_entry(planned: Planned) -> dict:

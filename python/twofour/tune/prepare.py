@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`twofour tune --prepare`: rank all layouts, compile the best few, and write the plan."""
 
+import hashlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -25,7 +26,7 @@ from twofour.tune.choice import SCHEDULES
 from twofour.tune.documents import document_bytes
 from twofour.tune.exploration import Layout, Step, ranked_layouts, shortlist
 from twofour.tune.lookup import key_of
-from twofour.tune.plan import NAME, Planned, TuningPlan, digest
+from twofour.tune.plan import NAME, Planned, TuningPlan
 from twofour.tune.result import NAME as RESULT
 from twofour.tune.result import read_result
 
@@ -93,7 +94,7 @@ def prepare(
         generator=f"twofour {__version__}",
     )
     data = document_bytes(plan.as_json())
-    _check_result(folder, digest(data))
+    _check_result(folder, hashlib.sha256(data).hexdigest())
     write_files([*files, (str(Path(folder) / NAME), partial(_write, data=data))])
     return plan
 
@@ -132,7 +133,7 @@ def _planned(file: str, bundle: Bundle, data: bytes, layout: Layout) -> Planned:
     program = bundle.program
     return Planned(
         file=file,
-        sha256=digest(data),
+        sha256=bundle.sha256,
         choice=layout.choice,
         costs=layout.costs,
         seconds_per_point=layout.prediction.seconds_per_point,

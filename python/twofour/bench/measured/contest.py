@@ -4,6 +4,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from twofour.bench.turns import in_turn
@@ -12,6 +13,8 @@ from twofour.runtime.devices.device import Device
 ROUNDS = 11
 WARM_UP = 3  # sweeps of every set of inputs
 SAMPLE_SECONDS = 2e-3  # of one sample, at least
+RESERVE = 1.25
+MOST_TURNS = 10_000  # that a first guess may take
 
 
 @dataclass(frozen=True)
@@ -89,13 +92,32 @@ def _repeated(
 
     for _ in range(WARM_UP):
         once()
-    turns = max(1, math.ceil(SAMPLE_SECONDS / max(clock.seconds(once), 1e-9)))
+    # Recorded sweeps follow each other faster: how many fill a sample is only known from a sample.
+    turns = _turns(clock.seconds(once))
+    while True:
+        work = _started(partial(_call, once, turns), contestant, device)
+        seconds = clock.seconds(work)
+        if seconds >= SAMPLE_SECONDS:
+            return work, turns * sets
+        turns = max(turns + 1, _turns(seconds / turns))
 
-    def work() -> None:
-        for _ in range(turns):
-            once()
 
+def _turns(seconds: float) -> int:
+    """How many turns of so many seconds fill a sample, with a reserve for faster ones."""
+    return max(1, math.ceil(RESERVE * SAMPLE_SECONDS / max(seconds, SAMPLE_SECONDS / MOST_TURNS)))
+
+
+def _started(
+    work: Callable[[], None], contestant: Contestant, device: Device
+) -> Callable[[], None]:
+    """What runs `work` as samples do, recorded where that is possible, after its first start."""
     recorded = device.record(work) if contestant.recordable else None
     if recorded is not None:
-        recorded()  # the first start of a recording takes longer
-    return recorded or work, turns * sets
+        # The first start of a recording takes longer.
+        recorded()
+    return recorded or work
+
+
+def _call(function: Callable[[], None], times: int) -> None:
+    for _ in range(times):
+        function()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What is to be measured: the file plan.json beside the bundles."""
 
+import hashlib
 import json
 import os
 from dataclasses import asdict, dataclass
@@ -9,7 +10,7 @@ from twofour.errors import SourceLocation, TwofourError
 from twofour.files import write_files
 from twofour.runtime.reach import Extents, Reach, halo_of
 
-FORMAT = 2
+FORMAT = 3
 FILE = "plan.json"
 
 
@@ -22,12 +23,14 @@ def own_name(schedule: str, steps: int) -> str:
 class Entry:
     """A kernel of this project: `steps` time steps a sweep by a schedule, in a bundle file.
 
-    `chosen` tells whether the compiler takes that schedule by itself.
+    `sha256` is that of the file's bytes. `chosen` tells whether the compiler takes that schedule by
+    itself.
     """
 
     schedule: str
     steps: int
     file: str
+    sha256: str
     chosen: bool
 
     @property
@@ -78,10 +81,17 @@ class Plan:
     versions: dict[str, str]
     groups: tuple[Group, ...]
 
+    @property
+    def sha256(self) -> str:
+        """What tells this plan from others: the SHA-256 of its file."""
+        return hashlib.sha256(self._bytes()).hexdigest()
+
     def save(self, folder: str) -> None:
         """Write the file; raises TwofourError where that is not possible."""
-        text = json.dumps({"format": FORMAT, **asdict(self)}, indent=1) + "\n"
-        write_files([(os.path.join(folder, FILE), lambda file: file.write(text.encode()))])
+        write_files([(os.path.join(folder, FILE), lambda file: file.write(self._bytes()))])
+
+    def _bytes(self) -> bytes:
+        return (json.dumps({"format": FORMAT, **asdict(self)}, indent=1) + "\n").encode()
 
 
 def load_plan(folder: str) -> Plan:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Sequence
 
 from twofour.bench.measured.baselines import BASELINES, COPY, PLAIN
+from twofour.bench.measured.measurements import check_unmeasured
 from twofour.bench.measured.plan import Entry, Group, Plan
 from twofour.bench.predicted.setting import over
 from twofour.bench.report import check_folder, versions
@@ -37,9 +38,10 @@ FEW_BASELINES = (COPY, PLAIN)
 def prepare(folder: str, target: str, names: Sequence[str] | None = None) -> str:
     """Write bundles and plan of all built-in kernels, or of those named; says what was written.
 
-    Raises TwofourError for a folder that cannot be written.
+    Raises TwofourError for a folder that cannot be written, or that holds results.
     """
     check_folder(folder)
+    check_unmeasured(folder)
     built_in = built_in_kernels()
     # Those of table 2 first: what is interrupted has them.
     order = dict.fromkeys([*TABLE_2.values(), *built_in])
@@ -67,7 +69,7 @@ def _group(
         if (got, steps) not in entries:
             file = f"{kernel.name}-{dtype}-{got}-{steps}.tfb"
             bundle.save(os.path.join(folder, file))
-            entries[got, steps] = Entry(got, steps, file, schedule == "auto")
+            entries[got, steps] = Entry(got, steps, file, bundle.sha256, schedule == "auto")
     labels = {name: label for label, name in TABLE_2.items()}
     compared = dtype == "f16" or kernel.name in labels
     return Group(

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from twofour.bench.measured.baselines import COPY, CUDNN, PLAIN, TRITON
+from twofour.bench.measured.measurements import read_results
 from twofour.bench.measured.plan import Group, load_plan, own_name
-from twofour.bench.measured.session import read_results
 from twofour.bench.report import Report
 from twofour.bench.section import Column, Plot, Section, Table, table
 from twofour.errors import TwofourError
@@ -53,8 +53,9 @@ class _Measured:
 
 
 def report_of(folder: str) -> Report:
-    """The report of a folder; raises TwofourError where nothing was measured."""
-    plan, (header, found) = load_plan(folder), read_results(folder)
+    """The report of a folder; raises TwofourError where nothing of its plan was measured."""
+    plan = load_plan(folder)
+    header, found = read_results(folder, plan)
     groups = [_read(group, found[group.key]) for group in plan.groups if group.key in found]
     if not groups:
         raise TwofourError(f"expected groups that were measured, got none of {len(plan.groups)}")

@@ -1,12 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A session of measuring: every group of a plan that has no results yet.
-
-Results are lines of JSON, the first says where they come from. A group is written when it is done,
-so that what is interrupted goes on where it was.
-"""
+"""A session of measuring: every group of a plan that has no results yet."""
 
 import datetime
-import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -22,16 +17,21 @@ from twofour.bench.measured.contest import (
     compete,
 )
 from twofour.bench.measured.fields import Fields
-from twofour.bench.measured.plan import Entry, Group, load_plan
+from twofour.bench.measured.measurements import (
+    COMMAND,
+    FILE,
+    append,
+    open_results,
+    read_results,
+)
+from twofour.bench.measured.plan import FILE as PLAN
+from twofour.bench.measured.plan import Entry, Group, Plan, load_plan
 from twofour.bench.report import versions
 from twofour.errors import SourceLocation, TwofourError
 from twofour.runtime import Bundle
 from twofour.runtime.devices.cuda import CudaDevice
 from twofour.runtime.devices.device import Device
 from twofour.runtime.progress import Progress
-
-FILE = "measurements.jsonl"
-COMMAND = "python -m twofour.bench --measure"
 
 Baselines = Mapping[str, Callable[[Fields], Contestant]]
 
@@ -57,74 +57,37 @@ def measure(
 ) -> int:
     """Measure the groups of a folder that have no results yet; returns the number of all results.
 
-    Raises TwofourError for a folder without a plan, results of another device, and bundles that
-    the device cannot run.
+    Raises TwofourError for a folder without a plan, results of another plan or device, bundles that
+    are not the plan's, and those that the device cannot run.
     """
     plan = load_plan(folder)
     path = os.path.join(folder, FILE)
-    header, found = read_results(folder) if os.path.exists(path) else (None, {})
+    header, found = read_results(folder, plan) if os.path.exists(path) else (None, {})
     if header is not None and header["device"] != device.name:
         raise TwofourError(
             f"expected device {header['device']} as before, got {device.name}", SourceLocation(path)
         )
     left = [group for group in plan.groups if group.key not in found]
-    with Progress("measuring", "groups") as progress, _opened(path) as file:
+    for group in left:
+        for entry in group.entries:
+            _bundle(folder, entry)
+    with Progress("measuring", "groups") as progress, open_results(folder) as file:
         if header is None:
-            _append(file, _header(device, rounds))
+            append(file, _header(plan, device, rounds))
         for done, group in enumerate(left, len(plan.groups) - len(left)):
             progress(done, len(plan.groups))
-            _append(file, _measured(folder, group, device, clock, baselines, rounds))
+            append(file, _measured(folder, group, device, clock, baselines, rounds))
         progress(len(plan.groups), len(plan.groups))
     return len(plan.groups)
 
 
-def read_results(folder: str) -> tuple[dict, dict[str, dict]]:
-    """Where results come from, and those of groups by their keys.
-
-    A last line that was cut off counts as not measured. Raises TwofourError for other files.
-    """
-    path = os.path.join(folder, FILE)
-    try:
-        with open(path, encoding="utf-8") as file:
-            whole = [json.loads(line) for line in file if line.endswith("\n")]
-        header, *lines = whole
-        return _checked(header), {line["group"]: line for line in lines}
-    except OSError as failure:
-        reason = (failure.strerror or str(failure)).lower()
-        raise TwofourError(f"cannot read the file: {reason}", SourceLocation(path)) from None
-    except (ValueError, KeyError, TypeError):
-        raise TwofourError(
-            f"expected what `{COMMAND}` writes, got another file", SourceLocation(path)
-        ) from None
-
-
-def _checked(header: dict) -> dict:
-    return {key: header[key] for key in ("device", "versions", "date", "command", "protocol")}
-
-
-def _opened(path: str):
-    """The file to append to, without a last line that was cut off."""
-    try:
-        file = open(path, "a+b")  # noqa: SIM115 - the caller closes it
-        file.seek(0)
-        file.truncate(file.read().rfind(b"\n") + 1)
-        return file
-    except OSError as failure:
-        reason = (failure.strerror or str(failure)).lower()
-        raise TwofourError(f"cannot write the file: {reason}", SourceLocation(path)) from None
-
-
-def _append(file, line: dict) -> None:
-    file.write((json.dumps(line) + "\n").encode())
-    file.flush()
-
-
-def _header(device: Device, rounds: int) -> dict:
+def _header(plan: Plan, device: Device, rounds: int) -> dict:
     found = versions()
     runtime = getattr(getattr(device.array_module, "cuda", None), "runtime", None)
     if runtime is not None:
         found["CUDA driver"] = str(runtime.driverGetVersion())
     return {
+        "plan": plan.sha256,
         "device": device.name,
         "versions": found,
         "date": datetime.date.today().isoformat(),
@@ -175,10 +138,19 @@ def _one_line(failure: Exception) -> str:
     return " ".join(str(failure).split()) or type(failure).__name__
 
 
+def _bundle(folder: str, entry: Entry) -> Bundle:
+    """The bundle of an entry; raises TwofourError where it is missing or another one."""
+    path = os.path.join(folder, entry.file)
+    bundle = Bundle.load(path)
+    if bundle.sha256 != entry.sha256:
+        raise TwofourError(f"expected the bundle of {PLAN}, got another one", SourceLocation(path))
+    return bundle
+
+
 def _own(folder: str, group: Group, entry: Entry, fields: Fields) -> Contestant:
     """A kernel of a bundle: the launch that advances the whole domain."""
     device = fields.device
-    bundle = Bundle.load(os.path.join(folder, entry.file))
+    bundle = _bundle(folder, entry)
     program = bundle.program
     kernel = device.load(bundle)[program.fused or program.single]
     below, above = (
