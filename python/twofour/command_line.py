@@ -60,8 +60,13 @@ def run_tool(tool: Callable[[list[str]], int], words: list[str] | None) -> int:
         return 1
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        failure = TwofourError(f"cannot write the output: {reason}", SourceLocation("<stdout>"))
-        _discard_output()
+        if error.filename is not None:
+            # A library's own file, such as a cache.
+            place = SourceLocation(str(error.filename))
+            failure = TwofourError(f"cannot use the file: {reason}", place)
+        else:
+            failure = TwofourError(f"cannot write the output: {reason}", SourceLocation("<stdout>"))
+            _discard_output()
     except KeyboardInterrupt:
         return 130
     if sys.stderr is not None:

@@ -37,6 +37,10 @@ class Unsuitable(TwofourError):
     """A program that is right, but that one way to execute it cannot take; another may."""
 
 
+class DeviceFailure(TwofourError):
+    """A device that failed at work; what it was asked for is lost, and often all that follows."""
+
+
 def _one_line(text: str) -> str:
     """Names of files and texts of users may hold line breaks and terminal codes: shown escaped."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

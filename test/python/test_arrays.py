@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fake_arrays
+import fake_cupy
 import twofour
 from fake_arrays import DLPACK_CUDA, DLPACK_ROCM
 from runtime_reference import reference
@@ -130,6 +131,19 @@ def test_a_cuda_array_without_dlpack_is_refused_on_the_host():
 
     with pytest.raises(TwofourError, match="expected an array in host memory for cpu, got one of"):
         take(DeviceArray(), F32)
+
+
+def test_what_cupy_does_not_take_is_refused(monkeypatch):
+    class Masked:
+        __cuda_array_interface__ = {"shape": (3,), "typestr": "<f4", "data": (0, False)}
+
+    def refuse(_):
+        raise ValueError("masks are not supported\nfor now")
+
+    monkeypatch.setattr(fake_cupy.install(monkeypatch), "asarray", refuse)
+    message = "u: expected an array that __cuda_array_interface__ can pass on, got: masks are not "
+    with pytest.raises(TwofourError, match=message + "supported$"):
+        take(Masked(), F32, what="u")
 
 
 def test_a_library_without_from_dlpack_gets_a_numpy_array(monkeypatch):

@@ -15,6 +15,7 @@ import pytest
 import twofour
 from bad_input import GENERIC
 from twofour.cli.main import main
+from twofour.command_line import run_tool
 from twofour.kernels import built_in_kernels
 
 HEAT = {(0, 0): 0.5, (0, 1): 0.125, (0, -1): 0.125, (1, 0): 0.125, (-1, 0): 0.125}
@@ -127,6 +128,16 @@ def test_pages_to_standard_output(capsysbinary, tmp_path):
 def test_streams_that_are_closed(command, message):
     run = shell(command)
     assert run.returncode == 1 and run.stderr.startswith(message) and run.stderr.count("\n") == 1
+
+
+def test_files_of_libraries_are_named(capsys):
+    def tool(_):
+        raise PermissionError(13, "Permission denied", "/cache/kernel.cubin")
+
+    assert run_tool(tool, []) == 1
+    assert capsys.readouterr().err == (
+        "/cache/kernel.cubin:1:1: error: cannot use the file: permission denied\n"
+    )
 
 
 def test_standard_error_that_is_closed(tmp_path):

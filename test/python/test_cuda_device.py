@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the runtime asks of CuPy, with a stand-in for it: arguments, graphs, errors."""
 
+import gc
 import sys
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -11,10 +13,11 @@ import fake_arrays
 import fake_cupy
 from ptx_cases import ITEMSIZE, kernel_entry, linear_bundle
 from runtime_reference import convolved, reference
-from twofour.errors import TwofourError
+from twofour.errors import DeviceFailure, TwofourError
 from twofour.runtime import Bundle, from_bundle, load, parse_boundary
 from twofour.runtime.devices.cuda import CudaDevice
 from twofour.runtime.devices.stepping import RECORDED_SWEEPS
+from twofour.runtime.programs import STEPPERS
 
 STAR = {(0, 0): 0.5, (0, 1): 0.25, (-2, 0): 0.25}
 
@@ -209,9 +212,82 @@ def test_a_driver_too_old_for_the_ptx(gpu):
     )
 
 
+def test_a_driver_too_old_for_the_cubin_gets_the_ptx(gpu):
+    bundle = linear_bundle(STAR, target="sm_90", cubin=b"cubin")
+    gpu.LOAD_ERROR, gpu.TAKEN = "CUDA_ERROR_INVALID_IMAGE: invalid", bundle.ptx.encode()
+    assert list(from_bundle(bundle).kernels()) == ["single"]
+    assert gpu.log == [("load", b"cubin"), ("load", gpu.TAKEN)]
+    gpu.TAKEN = b""
+    with pytest.raises(TwofourError, match=r"takes PTX 7.8 for sm_90, got CUDA 13.0: .*_IMAGE"):
+        from_bundle(bundle).kernels()
+
+
+def test_failures_that_are_not_of_the_code_are_not_taken_for_such(gpu):
+    gpu.LOAD_ERROR = "CUDA_ERROR_OUT_OF_MEMORY: out of memory"
+    with pytest.raises(DeviceFailure) as caught:
+        from_bundle(linear_bundle(STAR, target="sm_90", cubin=b"cubin")).kernels()
+    assert str(caught.value) == (
+        "error: expected NVIDIA Fake to work, got: CUDA_ERROR_OUT_OF_MEMORY: out of memory"
+    )
+    assert gpu.log == [("load", b"cubin")]
+
+
+@pytest.mark.parametrize("kind", [fake_cupy.CUDARuntimeError, fake_cupy.CUDADriverError])
+def test_failures_of_launches_are_errors_of_one_line(gpu, kind):
+    def fail(_):
+        raise kind("CUDA_ERROR_ILLEGAL_ADDRESS: an illegal\nmemory access")
+
+    gpu.kernels["single"] = fail
+    message = "expected NVIDIA Fake to work, got: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory acc"
+    with pytest.raises(DeviceFailure, match=message) as caught:
+        from_bundle(linear_bundle(STAR))(integers((9, 33)))
+    assert type(caught.value.__cause__) is kind
+
+
+def test_threads_with_streams_of_their_own_do_not_share_buffers(gpu):
+    gpu.STREAM = 2  # cudaStreamPerThread
+    program = from_bundle(linear_bundle(STAR))
+    u = integers((9, 33))
+    made = []
+    zeros = gpu.zeros
+    gpu.zeros = lambda shape, dtype: made.append(shape) or zeros(shape, dtype)
+    program(u)
+    program(u)
+    assert len(made) == 2
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(program, u).result()
+        assert len(made) == 4
+        thread.submit(program, u).result()
+    assert len(made) == 4
+
+
+@pytest.mark.parametrize("fused", [None, 2])
+def test_few_boundaries_keep_buffers(gpu, fused):
+    program = from_bundle(linear_bundle(STAR, fused=fused))
+    u = integers((9, 33))
+    kept = []
+    zeros = gpu.zeros
+
+    def counted(shape, dtype):
+        array = zeros(shape, dtype)
+        kept.append(weakref.ref(array.host))
+        return array
+
+    gpu.zeros = counted
+    for n in range(5):
+        boundary = f"constant({n})"
+        expected = reference(u, STAR, parse_boundary(boundary, 2), 2)
+        np.testing.assert_array_equal(program(u, 2, boundary=boundary), expected)
+    gc.collect()
+    assert sum(array() is not None for array in kept) <= 2 * STEPPERS
+    stepper = program.stepper("constant(4)")
+    assert program.stepper("constant(4)") is stepper is not program.stepper("constant(0)")
+
+
 def test_no_device(gpu):
-    with pytest.raises(TwofourError, match="expected a CUDA device 1, got 1 devices"):
-        from_bundle(linear_bundle(STAR), "cuda:1").kernels()
+    for make in (lambda: from_bundle(linear_bundle(STAR), "cuda:1").device, lambda: CudaDevice(-1)):
+        with pytest.raises(TwofourError, match="expected a CUDA device -?1, got 1 devices"):
+            make()
     gpu.COUNT_ERROR = "cudaErrorInsufficientDriver: CUDA driver version is insufficient"
     with pytest.raises(TwofourError, match="expected a CUDA driver and device, got: cudaErrorInsu"):
         from_bundle(linear_bundle(STAR)).kernels()

@@ -5,6 +5,7 @@ All data are small integers and all weights dyadic: results must be equal exactl
 """
 
 import itertools
+import weakref
 from contextlib import nullcontext
 
 import numpy as np
@@ -143,6 +144,24 @@ def test_two_axes(boundary):
 def test_three_axes(boundary):
     check(ASYMMETRIC_3D, boundary, (7, 10, 12), 3, fused=2)
     check(ASYMMETRIC_3D, boundary, (2, 7, 1), 2)
+
+
+def test_buffers_of_another_domain_are_let_go_before_new_ones_are_made(monkeypatch):
+    stepper = stepper_of(STAR_1D, parse_boundary("zero", 1))
+    stepper.advance(np.ones(100), 2)
+    buffers = [weakref.ref(buffer) for buffer in stepper._idle[2]._buffers]
+    alive = []
+    zeros = stepper.memory.zeros
+
+    def counted(shape, dtype):
+        alive.append(sum(buffer() is not None for buffer in buffers))
+        return zeros(shape, dtype)
+
+    monkeypatch.setattr(stepper.memory, "zeros", counted)
+    stepper.advance(np.ones(100), 2)
+    assert alive == []
+    stepper.advance(np.ones(101), 2)
+    assert alive == [0, 0]
 
 
 @pytest.mark.parametrize("boundary", BOUNDARIES)

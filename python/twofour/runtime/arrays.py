@@ -104,7 +104,12 @@ def _cuda_device(array: object, what: str) -> int | None:
     if hasattr(array, "__cuda_array_interface__"):
         # The interface does not say which device; CuPy asks the driver about the address.
         module = sys.modules.get("cupy")
-        return int(module.asarray(array).device.id) if module is not None else 0
+        if module is None:
+            return 0
+        try:
+            return int(module.asarray(array).device.id)
+        except Exception as failure:
+            raise _refused(failure, what, "__cuda_array_interface__") from None
     kind = type(array).__name__
     raise TwofourError(f"{what}: expected an array of NumPy or another library, got {kind}")
 
@@ -125,10 +130,10 @@ def _imported(array: object, module, what: str):
         raise _refused(failure, what) from None
 
 
-def _refused(failure: Exception, what: str) -> TwofourError:
+def _refused(failure: Exception, what: str, way: str = "DLPack") -> TwofourError:
     """Libraries refuse in many ways: for gradients, layouts, dtypes, devices."""
     lines = str(failure).strip().splitlines() or [type(failure).__name__]
-    return TwofourError(f"{what}: expected an array that DLPack can pass on, got: {lines[0]}")
+    return TwofourError(f"{what}: expected an array that {way} can pass on, got: {lines[0]}")
 
 
 def _is_bf16(array: object) -> bool:

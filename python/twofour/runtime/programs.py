@@ -21,6 +21,10 @@ from twofour.runtime.fields.writes import written_interiors
 from twofour.runtime.loops import Loop, Step
 from twofour.runtime.manifest import FieldsProgram, LinearProgram
 from twofour.runtime.plan import Plan
+from twofour.runtime.recent import Recent
+
+# Boundaries whose steppers are kept: each holds two buffers of the last domain it was called on.
+STEPPERS = 2
 
 Boundary = str | Sequence[str | AxisBoundary] | None
 
@@ -43,7 +47,7 @@ class LoadedProgram:
         self._kernels: dict[str, DeviceKernel] | None = None
         given = bundle.manifest["boundary"] if boundary is None else boundary
         self._boundary = self._parsed(given)
-        self._steppers: dict[tuple[AxisBoundary, ...], DeviceLinearStepper | FieldStepper] = {}
+        self._steppers: Recent[DeviceLinearStepper | FieldStepper] = Recent(STEPPERS)
 
     @property
     def device(self) -> Device:
@@ -69,17 +73,15 @@ class LoadedProgram:
         self.bundle.save(path)
 
     def stepper(self, boundary: Boundary = None) -> DeviceLinearStepper | FieldStepper:
-        """What advances arrays with this boundary, made once for each."""
+        """What advances arrays with this boundary; those of the last few boundaries are kept."""
         chosen = self._boundary if boundary is None else self._parsed(boundary)
-        if chosen not in self._steppers:
-            kernels = self.kernels()
-            program = self.bundle.program
-            if isinstance(program, LinearProgram):
-                stepper = linear_stepper(program, kernels, self.device, self.element_type, chosen)
-            else:
-                stepper = field_stepper(program, kernels, self.device, chosen)
-            self._steppers[chosen] = stepper
-        return self._steppers[chosen]
+        return self._steppers.get(chosen, self._stepper)
+
+    def _stepper(self, boundary: tuple[AxisBoundary, ...]) -> DeviceLinearStepper | FieldStepper:
+        kernels, program = self.kernels(), self.bundle.program
+        if isinstance(program, LinearProgram):
+            return linear_stepper(program, kernels, self.device, self.element_type, boundary)
+        return field_stepper(program, kernels, self.device, boundary)
 
 
 class LoadedStencil(LoadedProgram):

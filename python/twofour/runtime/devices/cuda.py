@@ -9,7 +9,7 @@ from types import ModuleType
 
 import numpy as np
 
-from twofour.errors import TwofourError
+from twofour.errors import DeviceFailure, TwofourError, Unsuitable
 from twofour.runtime.bundle import Bundle
 from twofour.runtime.devices import cuda_tensor_map
 from twofour.runtime.devices.device import DeviceKernel, check_chip
@@ -19,6 +19,15 @@ from twofour.tensor_map import TensorMap
 
 # Dynamic shared memory that kernels may have without asking for more.
 PLAIN_SHARED_BYTES = 48 * 1024
+# What the driver says of code that it cannot take.
+_UNTAKEN = (
+    "CUDA_ERROR_INVALID_IMAGE",
+    "CUDA_ERROR_INVALID_PTX",
+    "CUDA_ERROR_NO_BINARY_FOR_GPU",
+    "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+)
+# cudaStreamPerThread: every thread has a stream of its own under this handle.
+_PER_THREAD = 2
 # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, _PREFERRED_SHARED_MEMORY_CARVEOUT (percent)
 _MAX_DYNAMIC_SHARED, _SHARED_PART = 8, 9
 
@@ -50,22 +59,35 @@ class CudaDevice:
             raise TwofourError(
                 f"expected a CUDA driver and device, got: {_reason(error)}"
             ) from None
-        if self.index >= count:
+        if not 0 <= self.index < count:
             raise TwofourError(f"expected a CUDA device {self.index}, got {count} devices")
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        """A context in which CuPy's arrays and launches are of this device."""
-        with self._cuda.Device(self.index):
-            if not getattr(self._thread, "is_ready", False):
-                # The driver's own functions need a CUDA context, which a thread has after its first
-                # call of the runtime; CuPy makes none where the device is the current one anyway.
-                self._cuda.runtime.free(0)
-                self._thread.is_ready = True
-            yield
+        """A context in which CuPy's arrays and launches are of this device.
+
+        Raises DeviceFailure where CUDA fails in it.
+        """
+        failures = self._cuda.runtime.CUDARuntimeError, self._cuda.driver.CUDADriverError
+        try:
+            with self._cuda.Device(self.index):
+                if not hasattr(self._thread, "token"):
+                    # The driver's own functions need a CUDA context, which a thread has after its
+                    # first call of the runtime; CuPy makes none where the device is the current one
+                    # anyway.
+                    self._cuda.runtime.free(0)
+                    self._thread.token = object()
+                yield
+        except failures as error:
+            raise DeviceFailure(f"expected {self.name} to work, got: {_reason(error)}") from error
 
     @property
-    def stream(self) -> int:
+    def stream(self) -> object:
+        handle = self._handle
+        return (handle, self._thread.token) if handle == _PER_THREAD else handle
+
+    @property
+    def _handle(self) -> int:
         return self._cuda.get_current_stream().ptr
 
     # CuPy's allocations begin at multiples of 512 bytes.
@@ -108,25 +130,32 @@ class CudaDevice:
     def load(self, bundle: Bundle) -> dict[str, DeviceKernel]:
         """Load the bundle's cubin where it was made for this very chip, else its PTX.
 
-        Raises TwofourError where the chip or the driver is too old for it.
+        The PTX stands in for a cubin that the driver does not take, too. Raises TwofourError where
+        the chip or the driver is too old, Unsuitable for kernels that need more than the chip has.
         """
         check_chip(bundle.target, self.capability, self.name)
         exact = bundle.target.rstrip("abcdefghijklmnopqrstuvwxyz") == f"sm_{self.capability}"
-        cubin = bundle.cubin if exact else None
-        driver = self._cuda.driver
         with self.active():
+            module = self._module(bundle, bundle.cubin if exact else None)
+            return {
+                spec.name: DeviceKernel(self, spec, self._function(module, spec))
+                for spec in bundle.kernels.values()
+            }
+
+    def _module(self, bundle: Bundle, cubin: bytes | None):
+        for image in filter(None, (cubin, bundle.ptx.encode())):
             module = self._cuda.Module()
             try:
-                module.load(cubin or bundle.ptx.encode())
-                return {
-                    spec.name: DeviceKernel(self, spec, self._function(module, spec))
-                    for spec in bundle.kernels.values()
-                }
-            except driver.CUDADriverError as error:
-                raise TwofourError(
-                    f"expected a driver that takes {_form(bundle, cubin)}, got CUDA "
-                    f"{_version(self._cuda.runtime.driverGetVersion())}: {_reason(error)}"
-                ) from None
+                module.load(image)
+                return module
+            except self._cuda.driver.CUDADriverError as error:
+                reason = _reason(error)
+                if not reason.startswith(_UNTAKEN):
+                    raise
+        raise TwofourError(
+            f"expected a driver that takes {_form(bundle)}, got CUDA "
+            f"{_version(self._cuda.runtime.driverGetVersion())}: {reason}"
+        )
 
     def _function(self, module, spec: KernelSpec):
         function = module.get_function(spec.name)
@@ -134,7 +163,7 @@ class CudaDevice:
         if spec.shared_bytes > PLAIN_SHARED_BYTES:
             most = limits["MaxSharedMemoryPerBlockOptin"]
             if spec.shared_bytes > most:
-                raise TwofourError(
+                raise Unsuitable(
                     f"expected a device with {spec.shared_bytes} bytes of shared memory a block "
                     f"for kernel {spec.name}, got {most} ({self.name})"
                 )
@@ -158,7 +187,7 @@ class CudaDevice:
         ]
         places = np.array([value.ctypes.data for value in values], np.uintp)
         self._cuda.driver.launchKernel(
-            code.ptr, *grid, *block, shape.shared_bytes, self.stream, places.ctypes.data, 0
+            code.ptr, *grid, *block, shape.shared_bytes, self._handle, places.ctypes.data, 0
         )
 
 
@@ -173,9 +202,7 @@ def _import_cupy() -> ModuleType:
     return cupy
 
 
-def _form(bundle: Bundle, cubin: bytes | None) -> str:
-    if cubin is not None:
-        return f"a cubin for {bundle.target}"
+def _form(bundle: Bundle) -> str:
     version = re.search(r"^\s*\.version\s+(\S+)", bundle.ptx, re.MULTILINE)
     return f"PTX {version[1] if version else 'without a version'} for {bundle.target}"
 

@@ -83,9 +83,12 @@ class DeviceLinearStepper(LinearStepper):
 
     def _start(self, plan: LinearPlan, u: np.ndarray) -> "_DeviceState":
         idle, self._idle = self._idle, None
+        state = None
         if idle is not None and idle[0] == self.memory.stream and idle[1] is plan:
             state = idle[2]
-        else:
+        # What is of no use here leaves its memory to what is made instead.
+        del idle
+        if state is None:
             state = _DeviceState(plan, self.memory, self.element, self.granule)
         state.fill(storage_view(u, self.element))
         return state
