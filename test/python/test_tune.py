@@ -10,6 +10,7 @@ from unittest.mock import patch
 
 import pytest
 
+import fake_cupy
 import twofour
 from twofour.cli.main import main
 from twofour.errors import TwofourError
@@ -210,6 +211,7 @@ def test_a_choice_gives_way_to_nothing():
         (("--commit", "d"), "plan.json:1:1: error: cannot read the file"),
         ((KERNEL, "--target", "sm_90"), "expected CuPy to run on a GPU"),
         ((*WORDS, "--device", "gpu"), "expected a device cuda, cuda:N, sim or sim:sm_XX"),
+        ((*WORDS, "--rounds", "8"), "expected at least 9 rounds, got 8"),
     ],
 )
 def test_wrong_commands_are_one_line(words, message, capsys, monkeypatch):
@@ -218,6 +220,14 @@ def test_wrong_commands_are_one_line(words, message, capsys, monkeypatch):
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
     assert not Path("d").exists()
+
+
+def test_a_device_of_another_chip_is_found_out_before_anything_is_compiled(capsys, monkeypatch):
+    fake_cupy.install(monkeypatch).CAPABILITY = "100"
+    assert main(["tune", KERNEL, "--target", "sm_90", "--tuned", "x.json"]) == 1
+    error = capsys.readouterr().err
+    assert "expected a device of sm_90 to tune for it, got sm_100 (NVIDIA Fake)" in error
+    assert error.count("\n") == 1 and not list(Path().iterdir())
 
 
 def test_programs_that_are_no_linear_step_are_refused(capsys):

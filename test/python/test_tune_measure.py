@@ -3,6 +3,7 @@
 
 import datetime
 import json
+import math
 import sys
 from dataclasses import replace
 
@@ -17,7 +18,9 @@ from tune_cases import CHOICES, COSTS, STAR, prepared
 from twofour.cost import find, predict
 from twofour.errors import TwofourError
 from twofour.tune.__main__ import main
+from twofour.tune.checks import tolerance
 from twofour.tune.commit import finished_result
+from twofour.tune.launches import COMPARED, TOGETHER, slabs
 from twofour.tune.measure import MAX_SETS, measure
 from twofour.tune.plan import read_plan
 from twofour.tune.result import MIN_ROUNDS, read_result, report
@@ -150,31 +153,56 @@ def test_wrong_results_are_left_out(machine, folder):
     assert result.samples[1].seconds == [] and "left out" in report(plan, result)
 
 
-def test_results_on_the_large_domain_are_compared(machine, folder):
+@pytest.mark.parametrize("which", ["0", "2"])
+@pytest.mark.parametrize("change", [1.0, np.nan])
+def test_results_on_the_large_domain_are_compared(machine, folder, which, change):
     def add(target):
         if target.shape == (40, 70):
-            target[39, 69] = np.nan
+            target[39, 69] += change
 
-    machine.broken["2"] = add
+    machine.broken[which] = add
     plan, result = measured(folder, machine)
-    assert "differ from the first candidate's by more than" in result.samples[2].wrong
-    assert "[39, 69]" in result.samples[2].wrong
+    assert result.samples[int(which)].wrong == (
+        "from row 0 of the domain to measure on 1 of 2800 points differ from a NumPy reference by "
+        f"more than {tolerance(plan):.3g}, the first at [39, 69]"
+    )
+    assert [s.wrong is None for s in result.samples] == [n != int(which) for n in range(3)]
     assert result.fastest(plan) == 1
 
 
-def test_outputs_of_another_candidate_are_not_taken_for_results(machine, folder):
-    machine.idle.add("1")
-    plan, result = measured(folder, machine)
-    assert "2800 of 2800 points differ from the first candidate's" in result.samples[1].wrong
-    assert result.fastest(plan) == 2
-
-
-@pytest.mark.parametrize("idle", ["0", "012"])
-def test_a_first_candidate_that_writes_nothing_is_no_reference(machine, folder, idle):
+@pytest.mark.parametrize("idle", ["0", "1", "012"])
+def test_outputs_of_another_candidate_are_not_taken_for_results(machine, folder, idle):
     machine.idle |= {*idle}
     plan, result = measured(folder, machine)
-    assert "no numbers" in result.samples[0].wrong
-    assert result.fastest(plan) == (1 if idle == "0" else None) and result.is_complete()
+    for n in map(int, idle):
+        assert "2800 of 2800 points differ from a NumPy reference" in result.samples[n].wrong
+    assert result.fastest(plan) == {"0": 1, "1": 2, "012": None}[idle] and result.is_complete()
+
+
+@pytest.mark.parametrize(
+    "shape", [(5,), (1 << 24,), (10240, 10240), (4097, 8192), (512,) * 3, (3, 1 << 13, 1 << 13)]
+)
+def test_slabs_are_spread_over_the_domain(shape):
+    found = slabs(shape)
+    starts, ends = [rows.start for rows in found], [rows.stop for rows in found]
+    assert starts[0] == 0 and ends[-1] == shape[0] and starts == sorted(set(starts))
+    (rows,) = {end - start for start, end in zip(starts, ends, strict=True)}
+    row = math.prod(shape[1:])
+    whole = len(found) == 1
+    assert (
+        whole or (rows == 1 or rows * row <= TOGETHER) and COMPARED // 2 < len(found) * rows * row
+    )
+    assert len(found) * rows * row <= max(COMPARED, 2 * row)
+    gaps = np.diff(starts)
+    assert whole or gaps.max() - gaps.min() <= 1
+
+
+def test_a_kernel_that_the_device_cannot_take_is_left_out(machine, folder):
+    machine.gpu.SHARED_MOST = 60_000
+    prepared(folder, [marked(n) for n in (0, 60_001, 2)])
+    plan, result = measured(folder, machine)
+    assert result.samples[1].wrong.startswith("expected a device with 60001 bytes of shared memory")
+    assert result.is_complete() and result.fastest(plan) == 2
 
 
 @pytest.mark.parametrize("small", [True, False])
@@ -235,7 +263,9 @@ def test_what_does_not_fit_is_refused(machine, folder):
 
 def test_another_architecture_is_refused(machine, folder):
     machine.gpu.CAPABILITY = "100"
-    with pytest.raises(TwofourError, match=r"expected a device of sm_90, .* got sm_100 \(NVIDIA"):
+    with pytest.raises(
+        TwofourError, match=r"expected a device of sm_90 to .*, got sm_100 \(NVIDIA"
+    ):
         measured(folder, machine)
 
 

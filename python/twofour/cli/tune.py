@@ -9,12 +9,12 @@ from pathlib import Path
 
 from twofour.cli.compile_options import compile_options
 from twofour.errors import TwofourError
-from twofour.runtime import Progress, open_device
+from twofour.runtime import Progress
 from twofour.runtime.devices.simulated import SimulatedDevice
 from twofour.tune.commit import commit, finished_result
 from twofour.tune.database import VARIABLE, database_name, read_entries
 from twofour.tune.documents import MAX_COUNT
-from twofour.tune.measure import measure
+from twofour.tune.measure import check_rounds, measure, open_for
 from twofour.tune.result import MEASURED, report
 
 
@@ -45,7 +45,8 @@ def _all(options: argparse.Namespace) -> None:
     if options.device is None and options.target.startswith("sim:"):
         options.device = "sim"
     # What is missing should not be found after minutes of compiling.
-    device = open_device(options.device, options.target.removeprefix("sim:"))
+    check_rounds(options.rounds)
+    device = open_for(options.target.removeprefix("sim:"), options.device)
     if not isinstance(device, SimulatedDevice):
         _database(options)
     folder = _folder(options)

@@ -6,7 +6,7 @@ are not refreshed and results do not become inputs, so that every launch does th
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from twofour.runtime.dtypes import field_element_type, from_storage, to_storage
 from twofour.runtime.reach import halo_reach
 
 PATTERN = 1 << 22  # random numbers; arrays repeat them
-COMPARED = 1 << 24  # points of a result, spread over the domain
+COMPARED = 1 << 23  # points of a result, spread over the domain
+TOGETHER = 1 << 14  # compared points that are neighbours, at least
 
 
 class InputSets:
@@ -92,20 +93,34 @@ class InputSets:
         """Let the first output hold no numbers, so that what is not written is not right."""
         self.arrays[0][1][...] = to_storage(np.array(np.nan), self.element)[()]
 
-    def result(self) -> np.ndarray:
-        """Rows of the first output, spread evenly over the domain, float64 (rows, ...)."""
-        _, target = self.arrays[0]
-        output = target[self.inner.slices]
-        rows = max(1, min(self.shape[0], COMPARED // max(1, math.prod(self.shape[1:]))))
-        if rows == self.shape[0]:
-            return from_storage(self._on_host(output), self.element)
-        chosen = np.linspace(0, self.shape[0] - 1, rows).astype(int)
-        parts = [self._on_host(output[n : n + 1]) for n in chosen.tolist()]
-        return from_storage(np.concatenate(parts), self.element)
+    def slabs(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+        """Slabs of the domain, spread evenly along its first axis: what is compared.
 
-    def _on_host(self, array) -> np.ndarray:
+        Of each its rows, the inputs with the halo around it and the outputs of the first set, in
+        float64.
+        """
+        source, target = self.arrays[0]
+        output = target[self.inner.slices]
+        around = source.shape[0] - self.shape[0]
+        for rows in slabs(self.shape):
+            values = self._numbers(source[rows.start : rows.stop + around])
+            yield rows, values, self._numbers(output[rows])
+
+    def _numbers(self, array) -> np.ndarray:
         module = self.device.array_module
-        return np.array(array) if module is np else module.asnumpy(array)
+        host = np.array(array) if module is np else module.asnumpy(array)
+        return from_storage(host, self.element)
+
+
+def slabs(shape: Sequence[int]) -> list[slice]:
+    """Rows of a domain to compare, some in each place: the first, the last, and some between."""
+    row = max(1, math.prod(shape[1:]))
+    rows = min(shape[0], max(1, TOGETHER // row))
+    count = max(2, COMPARED // (rows * row))
+    if count * rows >= shape[0]:
+        return [slice(0, shape[0])]
+    starts = np.linspace(0, shape[0] - rows, count).astype(int).tolist()
+    return [slice(start, start + rows) for start in starts]
 
 
 def main_kernel(bundle: Bundle):

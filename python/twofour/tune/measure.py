@@ -13,22 +13,21 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 
 from twofour.cost import find, predict
-from twofour.errors import SourceLocation, TwofourError
+from twofour.errors import DeviceFailure, SourceLocation, TwofourError, Unsuitable
 from twofour.runtime.bundle import Bundle
-from twofour.runtime.devices.device import Device
+from twofour.runtime.devices.device import BoundLaunch, Device
 from twofour.runtime.devices.opening import open_device
 from twofour.runtime.devices.simulated import SimulatedDevice
 from twofour.runtime.dtypes import ELEMENT_TYPES
-from twofour.tune.checks import difference, magnitude, tolerance, wrong_result
+from twofour.tune.checks import difference, expected, magnitude, tolerance, wrong_result
 from twofour.tune.launches import InputSets, main_kernel
 from twofour.tune.plan import Planned, TuningPlan, read_bundles, read_plan
 from twofour.tune.result import (
@@ -47,7 +46,6 @@ MAX_LAUNCHES = 256  # of a sample
 CACHES, MAX_SETS = 4, 16
 
 Report = Callable[[int, int], None]
-T = TypeVar("T")
 
 
 def measure(
@@ -65,17 +63,11 @@ def measure(
     folder without a plan, a result of another plan or device, a device that is not there or of
     another architecture, and fewer than MIN_ROUNDS rounds.
     """
-    if rounds < MIN_ROUNDS:
-        raise TwofourError(f"expected at least {MIN_ROUNDS} rounds, got {rounds}")
+    check_rounds(rounds)
     plan, digest = read_plan(folder)
     bundles = read_bundles(folder, plan)
-    opened = open_device(device, plan.key.target)
+    opened = open_for(plan.key.target, device)
     is_simulated = isinstance(opened, SimulatedDevice)
-    if not is_simulated and plan.key.target != f"sm_{opened.capability}":
-        raise TwofourError(
-            f"expected a device of {plan.key.target}, for which {folder} was prepared, got "
-            f"sm_{opened.capability} ({opened.name})"
-        )
     basis = SIMULATED if is_simulated else MEASURED
     new = Result(digest, basis, opened.name, "", 1, [Samples() for _ in bundles])
     result = _resumed(folder, new)
@@ -88,6 +80,23 @@ def measure(
             result.sets = _set_count(plan)
             _Timing(plan, bundles, opened, result, clock, save).run(rounds, progress)
     return plan, result
+
+
+def check_rounds(rounds: int) -> None:
+    """Raise TwofourError for fewer rounds than medians need."""
+    if rounds < MIN_ROUNDS:
+        raise TwofourError(f"expected at least {MIN_ROUNDS} rounds, got {rounds}")
+
+
+def open_for(target: str, device: Device | str | None) -> Device:
+    """The device to tune for `target` on; raises TwofourError where it is none of that chip."""
+    opened = open_device(device, target)
+    if not isinstance(opened, SimulatedDevice) and target != f"sm_{opened.capability}":
+        raise TwofourError(
+            f"expected a device of {target} to tune for it, got sm_{opened.capability} "
+            f"({opened.name})"
+        )
+    return opened
 
 
 def _resumed(folder: str | os.PathLike, new: Result) -> Result:
@@ -131,13 +140,22 @@ def _check(
 def _failures(
     plan: TuningPlan, number: int, device: Device, samples: Samples, save: Callable[[], None]
 ) -> Iterator[None]:
-    """Leave out a candidate on which CUDA fails, for another process: nothing runs in this one."""
+    """Leave out a candidate that the device cannot take, or on which it fails.
+
+    After a failure nothing runs in this process any more, so it ends the call.
+    """
+
+    def leave_out(reason: str) -> None:
+        samples.wrong, samples.checked = reason, True
+        save()
+
     try:
         yield
-    except RuntimeError as failure:
-        samples.wrong = " ".join(str(failure).split()) or type(failure).__name__
-        samples.checked = True
-        save()
+    except Unsuitable as refusal:
+        leave_out(refusal.message)
+    except (RuntimeError, DeviceFailure) as failure:
+        reason = failure.__cause__ or failure
+        leave_out(" ".join(str(reason).split()) or type(reason).__name__)
         raise TwofourError(
             f"expected {plan.candidates[number].choice} to run on {device.name}, got: "
             f"{samples.wrong}; another call goes on without it"
@@ -158,17 +176,25 @@ class _Timing:
     ):
         self.plan, self.device, self.clock, self.save = plan, device, clock, save
         self.samples = dict(enumerate(result.samples))
-        self.right = [n for n, samples in self.samples.items() if samples.wrong is None]
         self.sets = InputSets(bundles, device, plan.shape, magnitude(plan), result.sets)
-        self.bound = {n: self.sets.bind(bundles[n]) for n in self.right}
+        self.bound: dict[int, list[BoundLaunch]] = {}
+        for n in self._right():
+            with self._failures(n):
+                self.bound[n] = self.sets.bind(bundles[n])
+
+    def _right(self) -> list[int]:
+        return [n for n, samples in self.samples.items() if samples.wrong is None]
 
     def run(self, rounds: int, progress: Report | None) -> None:
-        """Compare all results with the first one's, then take samples, round by round."""
-        self._compare()
-        if not self.right:
+        """Check all results on the large domain, then take samples, round by round."""
+        self._check()
+        timed: dict[int, Callable[[], None]] = {}
+        for n in self._right():
+            with self._failures(n):
+                timed[n] = self._warmed_up(n)
+        if not timed:
             self.save()
             return
-        timed = {n: self._guarded(n, self._warmed_up, n) for n in self.right}
         try:
             for number in range(rounds):
                 # Another candidate begins each round, so that none profits from its place.
@@ -176,7 +202,8 @@ class _Timing:
                 for n in [*timed][turn:] + [*timed][:turn]:
                     seconds = self.samples[n].seconds
                     if len(seconds) <= number:
-                        seconds.append(self._guarded(n, self._seconds, timed[n]))
+                        with self._failures(n):
+                            seconds.append(self._seconds(timed[n]))
                     if progress is not None:
                         done = sum(len(self.samples[m].seconds) for m in timed)
                         progress(done, rounds * len(timed))
@@ -185,30 +212,28 @@ class _Timing:
             # Whoever interrupts keeps the samples of the round that was begun.
             self.save()
 
-    def _guarded(self, n: int, call: Callable[..., T], *arguments) -> T:
-        with _failures(self.plan, n, self.device, self.samples[n], self.save):
-            return call(*arguments)
+    def _failures(self, n: int) -> AbstractContextManager:
+        return _failures(self.plan, n, self.device, self.samples[n], self.save)
 
-    def _compare(self) -> None:
-        """Leave out the candidates whose results on the large domain differ from the first's."""
-        first, allowed = None, 2 * tolerance(self.plan)
-        for n in list(self.right):
-            values = self._guarded(n, self._result, n)
-            if first is not None:
-                wrong = difference(values, first, allowed, "the first candidate's")
-            elif np.isfinite(values).all():
-                first, wrong = values, None
-            else:
-                wrong = "results that are no numbers on the domain to measure"
+    def _check(self) -> None:
+        """Leave out the candidates whose results on the large domain are wrong."""
+        exact: dict[int, np.ndarray] = {}
+        for n in self._right():
+            with self._failures(n):
+                self.sets.clear()
+                self.bound[n][0].run(0, self.plan.shape[0])
+                self.device.synchronize()
+                self.samples[n].wrong = self._wrong(exact)
+
+    def _wrong(self, exact: dict[int, np.ndarray]) -> str | None:
+        """What is wrong with the first output; `exact` keeps its slabs by their first rows."""
+        for rows, values, got in self.sets.slabs():
+            if rows.start not in exact:
+                exact[rows.start] = expected(values, self.plan, self.plan.key.steps)
+            wrong = difference(got, exact[rows.start], tolerance(self.plan))
             if wrong is not None:
-                self.samples[n].wrong = wrong
-                self.right.remove(n)
-
-    def _result(self, n: int) -> np.ndarray:
-        self.sets.clear()
-        self.bound[n][0].run(0, self.plan.shape[0])
-        self.device.synchronize()
-        return self.sets.result()
+                return f"from row {rows.start} of the domain to measure on {wrong}"
+        return None
 
     def _warmed_up(self, n: int) -> Callable[[], None]:
         """The launches of one sample, after all of them ran once."""

@@ -11,6 +11,7 @@ from twofour.bench.measured.plan import Group
 from twofour.runtime.devices.device import Device
 from twofour.runtime.devices.stepping import aligned_rows
 from twofour.runtime.dtypes import ELEMENT_TYPES
+from twofour.swept import swept
 
 # Sets together are larger than any cache of the second level, so that none flatters.
 SPAN_BYTES = 512 << 20
@@ -105,12 +106,4 @@ class Fields:
         below, above = ([steps * reach for reach in side] for side in (lo, hi))
         source = self.source(number, tuple(below), tuple(above))
         values = self._numbers(source[rows.start : rows.stop + below[0] + above[0]])
-        for _ in range(steps):
-            shape = [n - a - b for n, a, b in zip(values.shape, lo, hi, strict=True)]
-            total = np.zeros(shape)
-            for offset, weight in zip(self.group.offsets, self.group.weights, strict=True):
-                places = (a + o for a, o in zip(lo, offset, strict=True))
-                part = tuple(slice(p, p + n) for p, n in zip(places, shape, strict=True))
-                total += weight * values[part]
-            values = total
-        return values
+        return swept(values, self.group.offsets, self.group.weights, steps)
