@@ -19,6 +19,7 @@ from twofour.runtime import (
     LoadedStencil,
     advance_array,
     advance_fields,
+    check_device,
     element_type,
     field_element_type,
     from_bundle,
@@ -50,6 +51,7 @@ def stencil(
     fuse_steps: int | Literal["auto"] = 1,
     tuned: str | os.PathLike | None = None,
     reassociate: bool = True,
+    device: Device | str | None = None,
 ) -> "Stencil":
     """A linear stencil: out[x] = sum of weights[offset] * in[x + offset], slowest axis first.
 
@@ -60,7 +62,8 @@ def stencil(
     or tf32: f32 arrays multiplied in that precision by tensor cores of GPUs. `target` is cpu, a
     GPU's chip such as sm_90, or a simulated one (sim:sm_90); a GPU is first needed when the stencil
     is called. `schedule` is direct, sparse or outer on a CPU, stream, sparse, dense or simt on a
-    GPU, or auto: what is expected to be fastest. `threads` is how many a CPU may use, None for as
+    GPU, or auto: what is expected to be fastest. `device` is the GPU to run on, as for
+    twofour.runtime.load: cuda:N, or the first. `threads` is how many a CPU may use, None for as
     many as TWOFOUR_NUM_THREADS says, else all CPUs. `fuse_steps` > 1 advances that many steps in
     one sweep where it can; with auto, on a GPU, as many as are predicted to be fastest. `tuned` is
     a file of choices that `twofour tune` stored for GPUs. With `reassociate` the CPU adds inputs of
@@ -79,7 +82,7 @@ def stencil(
         reassociate=reassociate,
     )
     try:
-        return Stencil(kernel, options, parsed, threads)
+        return Stencil(kernel, options, parsed, threads, device)
     except TwofourError as error:
         # Weights in a dict have no file, but the choices for them do.
         if error.location is not None and error.location.file == options.tuned:
@@ -99,6 +102,7 @@ def compile(
     function: str | None = None,
     tuned: str | os.PathLike | None = None,
     reassociate: bool = True,
+    device: Device | str | None = None,
 ) -> "Stencil | FieldProgram":
     """Compile a program from a file or a built-in kernel by its name.
 
@@ -120,8 +124,8 @@ def compile(
     )
     if isinstance(found, Kernel):
         parsed = parse_boundary(boundary, found.rank)
-        return Stencil(found, options, parsed, threads)
-    return FieldProgram(found, options, boundary, threads)
+        return Stencil(found, options, parsed, threads, device)
+    return FieldProgram(found, options, boundary, threads, device)
 
 
 def find_source(source: str | os.PathLike) -> Kernel | str:
@@ -207,8 +211,16 @@ class _Compiled:
     # What the class is called with.
     _arguments: tuple
 
-    def __init__(self, options: CompileOptions, threads: int | None):
+    def __init__(self, options: CompileOptions, threads: int | None, device: Device | str | None):
+        if device is not None and (options.target == "cpu" or options.is_simulated):
+            raise TwofourError(
+                f"expected a GPU target such as sm_90 for device {device!r}, got "
+                f"target '{options.target}'"
+            )
+        check_device(device)
         self._options = options
+        # What code for a GPU runs on.
+        self._where = options.target if options.is_simulated else device
         self.target = options.target
         self.threads = resolve_threads(threads)
         self.bundle: Bundle | None = None
@@ -220,7 +232,7 @@ class _Compiled:
         from twofour.targets.gpu.build import compile_gpu
 
         self.bundle = compile_gpu(source, self._options).with_boundary(boundary)
-        self._loaded = from_bundle(self.bundle, self.target if self._options.is_simulated else None)
+        self._loaded = from_bundle(self.bundle, self._where)
         self.name, self.rank = self._loaded.name, self._loaded.rank
         self.element_type = self._loaded.element_type
         self.schedule = self._loaded.schedule
@@ -260,10 +272,11 @@ class Stencil(_Compiled):
         options: CompileOptions,
         boundary: Sequence[AxisBoundary],
         threads: int | None,
+        device: Device | str | None = None,
     ):
-        super().__init__(options, threads)
+        super().__init__(options, threads, device)
         self._kernel, self._boundary = kernel, boundary
-        self._arguments = kernel, options, boundary, threads
+        self._arguments = kernel, options, boundary, threads, device
         if self.target != "cpu":
             self._bundle(kernel, boundary)
             return
@@ -310,10 +323,17 @@ class FieldProgram(_Compiled):
     over time, so that one call makes several steps.
     """
 
-    def __init__(self, path: str, options: CompileOptions, boundary: Boundary, threads: int | None):
-        super().__init__(options, threads)
+    def __init__(
+        self,
+        path: str,
+        options: CompileOptions,
+        boundary: Boundary,
+        threads: int | None,
+        device: Device | str | None = None,
+    ):
+        super().__init__(options, threads, device)
         self._path = path
-        self._arguments = path, options, boundary, threads
+        self._arguments = path, options, boundary, threads, device
         if self.target == "cpu":
             self._prepare(compile_cpu(path, options), boundary)
             return

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import fake_cupy
 from bench_device import CHIP, NVCC, BenchDevice, TickingClock
 from test_runtime_imports import run as run_without_compiler
 from twofour.bench.__main__ import main as measure_main
@@ -21,7 +22,7 @@ from twofour.bench.measured.plan import Entry, Group, Plan, load_plan
 from twofour.bench.measured.results import report_of
 from twofour.bench.measured.session import measure
 from twofour.cli.main import main
-from twofour.errors import TwofourError
+from twofour.errors import DeviceFailure, TwofourError, Unsuitable
 from twofour.kernels import built_in_kernels
 from twofour.runtime.devices.simulated import SimulatedDevice
 
@@ -173,6 +174,46 @@ def test_groups_that_do_not_fit_are_named(bare, monkeypatch):
     one = results(bare)[1]["heat2d_ftcs-f64"]
     assert one["left_out"] == [{"name": "all", "reason": "arrays do not fit: no 1 GiB left"}]
     assert "arrays do not fit" in report_of(bare).markdown()
+
+
+def test_what_the_device_cannot_take_is_named(folder, monkeypatch):
+    load = BenchDevice.load
+
+    def refuse(device, bundle):
+        if bundle.manifest["schedule"] == "stream":
+            raise Unsuitable("expected a device with more shared memory")
+        return load(device, bundle)
+
+    monkeypatch.setattr(BenchDevice, "load", refuse)
+    assert run(folder)[0] == 2
+    half = results(folder)[1]["heat2d_ftcs-f16"]
+    assert [one["name"] for one in half["timed"]] == ["copy", "simt"]
+    reason = "expected a device with more shared memory"
+    assert half["left_out"] == [
+        {"name": name, "reason": reason} for name in ("stream", "stream x 3")
+    ]
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, DeviceFailure])
+def test_a_group_on_which_the_device_fails_is_left_out_by_the_next_call(folder, kind, monkeypatch):
+    load = BenchDevice.load
+
+    def fail(device, bundle):
+        if bundle.manifest["element"] == "f16":
+            cause = RuntimeError("cudaErrorIllegalAddress:\nan illegal address")
+            raise cause if kind is RuntimeError else kind("expected it to work") from cause
+        return load(device, bundle)
+
+    monkeypatch.setattr(BenchDevice, "load", fail)
+    message = "expected heat2d_ftcs-f16 to run on sim:sm_90, got: .*; another call goes on without"
+    with pytest.raises(TwofourError, match=message):
+        run(folder)
+    assert run(folder)[0] == 2
+    half, double = results(folder)[1].values()
+    assert half["timed"] == [] and [one["name"] for one in half["left_out"]] == ["all"]
+    reason = "the device failed: cudaErrorIllegalAddress: an illegal address"
+    assert half["left_out"][0]["reason"] == reason
+    assert len(double["timed"]) == 2 and double["left_out"] == []
 
 
 def test_an_interrupted_session_goes_on(bare):
@@ -391,6 +432,23 @@ def test_a_machine_without_cupy_says_so(folder, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "cupy", None)
     assert main(["bench", "--measure", folder]) == 1
     assert "expected CuPy to run on a GPU" in capsys.readouterr().err
+    for words, message in (
+        (
+            ["--measure", folder, "--device", "sim"],
+            "expected a CUDA device to measure on, got 'sim",
+        ),
+        (
+            ["--measure", folder, "--device", "1"],
+            "expected a device cuda, cuda:N, sim or sim:sm_XX",
+        ),
+        (["--report", folder, "--device", "cuda:1"], "expected --measure with --device"),
+        (["cpu", "--device", "cuda:1"], "expected --measure with --device"),
+    ):
+        assert main(["bench", *words]) == 1
+        assert message in capsys.readouterr().err
+    fake_cupy.install(monkeypatch)
+    assert measure_main(["--measure", folder, "--device", "cuda:3"]) == 1
+    assert "expected a CUDA device 3, got 1 devices" in capsys.readouterr().err
 
 
 def test_a_plan_survives_its_file(tmp_path):

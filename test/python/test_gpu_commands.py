@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`twofour compile` and `twofour run` for GPU targets, and the same from Python."""
 
+import pickle
 import sys
+from collections import defaultdict
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import fake_cupy
 import twofour
 from bad_input import refused
 from runtime_reference import reference
@@ -62,6 +66,14 @@ def test_compile_shows_a_stage(capfdbinary, tmp_path, stage, beginning):
             "expected a dtype out of f16, bf16, f32, f64, tf32, got 'tf16'",
         ),
         (["run", KERNEL, "--profile"], "expected --profile with a target such as sim:sm_90"),
+        (
+            ["run", KERNEL, "--target", "sim:sm_90", "--device", "cuda:1"],
+            "expected a GPU target such as sm_90 for device 'cuda:1', got target 'sim:sm_90'",
+        ),
+        (
+            ["run", KERNEL, "--target", "sm_90", "--device", "gpu"],
+            "expected a device cuda, cuda:N, sim or sim:sm_XX, got 'gpu'",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_said(capfd, words, message):
@@ -106,6 +118,36 @@ def test_a_gpu_is_needed_for_calls_only(monkeypatch):
     step = twofour.stencil(STAR, dtype="f64", target="sm_90")
     with pytest.raises(twofour.TwofourError, match="expected CuPy to run on a GPU"):
         step(np.zeros(8))
+
+
+def test_the_device_can_be_chosen(monkeypatch, capsys):
+    gpu = fake_cupy.install(monkeypatch)
+    gpu.COUNT = 2
+    step = twofour.stencil(STAR, dtype="f64", target="sm_90", device="cuda:1")
+    assert step.device.index == 1 and pickle.loads(pickle.dumps(step)).device.index == 1
+    assert twofour.compile(KERNEL, target="sm_90").device.index == 0
+    words = ["run", KERNEL, "--shape", "70", "--target", "sm_90", "--device"]
+    assert main([*words, "sim"]) == 0
+    assert "(simt, f32, sim:sm_90)" in capsys.readouterr().out
+    assert main([*words, "cuda:2"]) == 1
+    assert "expected a CUDA device 2, got 2 devices" in capsys.readouterr().err
+    with pytest.raises(twofour.TwofourError, match="for device 'cuda', got target 'cpu'"):
+        twofour.compile(KERNEL, device="cuda")
+
+
+def test_a_gpu_that_fails_is_one_line(monkeypatch, capsys):
+    gpu = fake_cupy.install(monkeypatch)
+
+    def fail(_):
+        raise fake_cupy.CUDADriverError("CUDA_ERROR_LAUNCH_FAILED: unspecified\nlaunch failure")
+
+    gpu.kernels = defaultdict(lambda: fail)
+    assert main(["run", KERNEL, "--target", "sm_90", "--output", "u.npy"]) == 1
+    assert capsys.readouterr().err == (
+        "<command-line>:1:1: error: expected NVIDIA Fake to work, got: CUDA_ERROR_LAUNCH_FAILED: "
+        "unspecified launch failure\n"
+    )
+    assert not Path("u.npy").exists()
 
 
 def test_the_cpu_has_no_bundle():

@@ -20,9 +20,7 @@ def _run(words: list[str]) -> int:
         required=True,
         help="what `twofour bench --prepare` wrote; a second call goes on where the first ended",
     )
-    parser.add_argument(
-        "--device", type=int, default=0, metavar="N", help="CUDA device (default 0)"
-    )
+    parser.add_argument("--device", metavar="NAME", help="cuda (default) or cuda:N")
     options = parser.parse_args(words)
     measure_folder(options.measure, options.device)
     return 0

@@ -25,6 +25,8 @@ def bench_command(options: argparse.Namespace) -> None:
             "expected experiments without --prepare, --measure and --report, "
             f"got '{options.experiment[0]}'"
         )
+    if options.device is not None and options.measure is None:
+        raise TwofourError("expected --measure with --device")
     only_cpu = {f"--{name}": getattr(options, name) for name in ("sizes", "threads", "rounds")}
     given = {name: value for name, value in only_cpu.items() if value is not None}
     if options.experiment[:1] == [CPU]:
@@ -36,7 +38,7 @@ def bench_command(options: argparse.Namespace) -> None:
     if options.measure is not None:
         from twofour.bench.measured.session import measure_folder
 
-        measure_folder(options.measure)
+        measure_folder(options.measure, options.device)
     elif options.report is not None:
         from twofour.bench.measured.results import report_of
 

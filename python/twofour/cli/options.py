@@ -138,6 +138,9 @@ def _add_run(commands) -> None:
         metavar="N",
         help="CPU: the most that a sweep takes (default: TWOFOUR_NUM_THREADS, else all CPUs)",
     )
+    parser.add_argument(
+        "--device", metavar="NAME", help="GPU: cuda (default: the first), cuda:N, or sim"
+    )
     parser.add_argument("--plot", metavar="FILE.png", help="a picture of a 2-D result")
     parser.add_argument(
         "--profile", action="store_true", help="print what simulated kernels cost (sim: targets)"
@@ -279,8 +282,9 @@ def _add_bench(commands) -> None:
     what.add_argument(
         "--prepare", metavar="DIR", help="write what `python -m twofour.bench` measures on a GPU"
     )
-    what.add_argument("--measure", metavar="DIR", help="measure on the first GPU, or go on with it")
+    what.add_argument("--measure", metavar="DIR", help="measure on a GPU, or go on with it")
     what.add_argument("--report", metavar="DIR", help="report what was measured")
+    parser.add_argument("--device", metavar="NAME", help="with --measure: cuda (default) or cuda:N")
     parser.set_defaults(command=_bench)
 
 

@@ -34,7 +34,13 @@ def run(options: argparse.Namespace) -> None:
     if options.threads is not None and options.target != "cpu":
         raise TwofourError(f"expected target 'cpu' for --threads, got '{options.target}'")
     wanted = asdict(compile_options(options))
-    program = compile(options.source, boundary=options.boundary, threads=options.threads, **wanted)
+    program = compile(
+        options.source,
+        boundary=options.boundary,
+        threads=options.threads,
+        device=options.device,
+        **wanted,
+    )
     is_kernel = isinstance(program, Stencil)
     inputs = _kernel_input(options, program) if is_kernel else _field_inputs(options, program)
     outputs = 1 if is_kernel else len(program.outputs)

@@ -17,7 +17,7 @@ from twofour.runtime.boundary import (
 from twofour.runtime.bundle import Bundle
 from twofour.runtime.calls import advance_array, advance_fields
 from twofour.runtime.devices.device import Device
-from twofour.runtime.devices.opening import open_device
+from twofour.runtime.devices.opening import check_device, open_device
 from twofour.runtime.devices.stepping import DeviceLinearStepper
 from twofour.runtime.dtypes import (
     ELEMENT_TYPES,
@@ -85,6 +85,7 @@ __all__ = [
     "View",
     "advance_array",
     "advance_fields",
+    "check_device",
     "bf16_to_float32",
     "check_array",
     "check_fixed",

@@ -4,7 +4,7 @@
 import datetime
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 
 from twofour.bench.measured.baselines import BASELINES
 from twofour.bench.measured.contest import (
@@ -27,8 +27,8 @@ from twofour.bench.measured.measurements import (
 from twofour.bench.measured.plan import FILE as PLAN
 from twofour.bench.measured.plan import Entry, Group, Plan, load_plan
 from twofour.bench.report import versions
-from twofour.errors import SourceLocation, TwofourError
-from twofour.runtime import Bundle
+from twofour.errors import DeviceFailure, SourceLocation, TwofourError, Unsuitable
+from twofour.runtime import Bundle, open_device
 from twofour.runtime.devices.cuda import CudaDevice
 from twofour.runtime.devices.device import Device
 from twofour.runtime.progress import Progress
@@ -36,13 +36,15 @@ from twofour.runtime.progress import Progress
 Baselines = Mapping[str, Callable[[Fields], Contestant]]
 
 
-def measure_folder(folder: str, index: int = 0) -> None:
-    """Measure what `twofour bench --prepare` wrote, on the CUDA device of this number.
+def measure_folder(folder: str, device: str | None = None) -> None:
+    """Measure what `twofour bench --prepare` wrote, on a CUDA device, cuda:N or the first.
 
-    Raises TwofourError where there is no plan, no CuPy or no such device.
+    Raises TwofourError where there is no plan, no CuPy or no such device, and where it fails.
     """
-    load_plan(folder)
-    device = CudaDevice(index)
+    plan = load_plan(folder)
+    device = open_device(device, plan.target)
+    if not isinstance(device, CudaDevice):
+        raise TwofourError(f"expected a CUDA device to measure on, got '{device.name}'")
     with device.active():
         done = measure(folder, device, EventClock(device.array_module))
     print(f"{folder}: {done} groups measured on {device.name}")
@@ -58,7 +60,8 @@ def measure(
     """Measure the groups of a folder that have no results yet; returns the number of all results.
 
     Raises TwofourError for a folder without a plan, results of another plan or device, bundles that
-    are not the plan's, and those that the device cannot run.
+    are not the plan's or that the device cannot run, and for a device that fails: the group that it
+    fails on is left out by the next call.
     """
     plan = load_plan(folder)
     path = os.path.join(folder, FILE)
@@ -76,7 +79,14 @@ def measure(
             append(file, _header(plan, device, rounds))
         for done, group in enumerate(left, len(plan.groups) - len(left)):
             progress(done, len(plan.groups))
-            append(file, _measured(folder, group, device, clock, baselines, rounds))
+            line, failure = _measured(folder, group, device, clock, baselines, rounds)
+            append(file, line)
+            if failure is not None:
+                # Nothing runs in this process any more.
+                raise TwofourError(
+                    f"expected {group.key} to run on {device.name}, got: {failure}; another call "
+                    "goes on without it"
+                )
         progress(len(plan.groups), len(plan.groups))
     return len(plan.groups)
 
@@ -97,44 +107,72 @@ def _header(plan: Plan, device: Device, rounds: int) -> dict:
     }
 
 
-def _measured(
-    folder: str, group: Group, device: Device, clock: Clock, baselines: Baselines, rounds: int
-) -> dict:
-    """The results of one group; what is absent or wrong is named, and not timed."""
-    right: list[Contestant] = []
-    left_out: list[dict] = []
+@dataclass
+class _Entrants:
+    """The contestants of a group whose results are right, and why others are left out."""
 
-    def admit(contestant: Contestant) -> None:
+    right: list[Contestant] = field(default_factory=list)
+    left_out: list[dict] = field(default_factory=list)
+
+    def admit(self, contestant: Contestant, fields: Fields) -> None:
         error, bound = _error(contestant, fields)
         if error <= bound:
-            right.append(contestant)
+            self.right.append(contestant)
         else:
-            leave_out(contestant.name, f"wrong by {error:.3g}, more than {bound:.3g}")
+            self.leave_out(contestant.name, f"wrong by {error:.3g}, more than {bound:.3g}")
 
-    def leave_out(name: str, reason: str) -> None:
-        left_out.append({"name": name, "reason": reason})
+    def leave_out(self, name: str, reason: str) -> None:
+        self.left_out.append({"name": name, "reason": reason})
 
+    def line(self, group: Group, sets: int, timed: list[dict]) -> dict:
+        return {"group": group.key, "sets": sets, "timed": timed, "left_out": self.left_out}
+
+
+def _measured(
+    folder: str, group: Group, device: Device, clock: Clock, baselines: Baselines, rounds: int
+) -> tuple[dict, str | None]:
+    """The results of one group, and how the device failed.
+
+    What is absent or wrong is named, and not timed; where the device failed, nothing was.
+    """
+    entrants = _Entrants()
     try:
         fields = Fields(group, device)
+        _admit_baselines(entrants, fields, baselines)
+        _admit_own(entrants, fields, folder)
+        samples = compete(entrants.right, device, clock, fields.sets, rounds)
     except MemoryError as failure:
-        leave_out("all", f"arrays do not fit: {_one_line(failure)}")
-        return {"group": group.key, "sets": 0, "timed": [], "left_out": left_out}
+        entrants.leave_out("all", f"arrays do not fit: {_one_line(failure)}")
+        return entrants.line(group, 0, []), None
+    except (RuntimeError, DeviceFailure) as failure:
+        # CuPy's errors are of the first kind.
+        reason = _one_line(failure.__cause__ or failure)
+        entrants.leave_out("all", f"the device failed: {reason}")
+        return entrants.line(group, 0, []), reason
+    timed = [{"name": c.name, "steps": c.steps, **asdict(samples[c.name])} for c in entrants.right]
+    return entrants.line(group, fields.sets, timed), None
+
+
+def _admit_baselines(entrants: _Entrants, fields: Fields, baselines: Baselines) -> None:
     for name, make in baselines.items():
-        if name not in group.baselines:
+        if name not in fields.group.baselines:
             continue
         try:
-            admit(make(fields))
+            entrants.admit(make(fields), fields)
         except Exception as failure:
             # Libraries raise what they like; everything else can still be measured.
-            leave_out(name, _one_line(failure))
-    for entry in group.entries:
-        admit(_own(folder, group, entry, fields))
-    samples = compete(right, device, clock, fields.sets, rounds)
-    timed = [{"name": c.name, "steps": c.steps, **asdict(samples[c.name])} for c in right]
-    return {"group": group.key, "sets": fields.sets, "timed": timed, "left_out": left_out}
+            entrants.leave_out(name, _one_line(failure))
 
 
-def _one_line(failure: Exception) -> str:
+def _admit_own(entrants: _Entrants, fields: Fields, folder: str) -> None:
+    for entry in fields.group.entries:
+        try:
+            entrants.admit(_own(folder, entry, fields), fields)
+        except Unsuitable as refusal:
+            entrants.leave_out(entry.name, refusal.message)
+
+
+def _one_line(failure: BaseException) -> str:
     return " ".join(str(failure).split()) or type(failure).__name__
 
 
@@ -147,7 +185,7 @@ def _bundle(folder: str, entry: Entry) -> Bundle:
     return bundle
 
 
-def _own(folder: str, group: Group, entry: Entry, fields: Fields) -> Contestant:
+def _own(folder: str, entry: Entry, fields: Fields) -> Contestant:
     """A kernel of a bundle: the launch that advances the whole domain."""
     device = fields.device
     bundle = _bundle(folder, entry)
@@ -162,7 +200,7 @@ def _own(folder: str, group: Group, entry: Entry, fields: Fields) -> Contestant:
         aligned.bind([fields.source(number, below, above)], [fields.targets[number]])
         for number in range(fields.sets)
     ]
-    rows = group.shape[0]
+    rows = fields.group.shape[0]
     return Contestant(entry.name, entry.steps, lambda number: bound[number].run(0, rows))
 
 
