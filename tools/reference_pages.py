@@ -2,7 +2,6 @@
 """The pages of docs/reference: passes, dialects, kernels and command lines, from the code."""
 
 import argparse
-import dataclasses
 import inspect
 import re
 import sys
@@ -14,7 +13,7 @@ from twofour.context import DIALECTS
 from twofour.kernels import Kernel, built_in_kernels
 from twofour.mlir import ext, ir
 from twofour.opt.options import make_parser as opt_parser
-from twofour.passes import pass_class, pass_names
+from twofour.passes import PassOption, pass_class, pass_names, pass_options
 
 HEADER = "<!-- Written by tools/generate_docs.py from the code; do not edit. -->\n"
 
@@ -50,26 +49,18 @@ def lit_test(name: str) -> str:
     return f"test/{folder}/{name}.mlir"
 
 
-def option_row(field: dataclasses.Field, hint) -> list[str]:
-    default = field.default
-    if type(None) in typing.get_args(hint):
-        (hint,) = (kind for kind in typing.get_args(hint) if kind is not type(None))
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin is typing.Literal:
-        kind = "one of " + ", ".join(code(value) for value in arguments)
-    elif hint is bool:
+FORMS = {"N": "integer", "N,N,...": "integers `N,N,...`", "TEXT": "text"}
+
+
+def option_row(option: PassOption) -> list[str]:
+    if option.choices == ("true", "false"):
         kind = "`true` or `false`"
-    elif origin is not None:
-        kind = "integers `N,N,...`"
+    elif option.choices:
+        kind = "one of " + ", ".join(map(code, option.choices))
     else:
-        kind = {int: "integer", str: "text"}[hint]
-    if default is dataclasses.MISSING:
-        shown = "(required)"
-    elif default is None:
-        shown = "(none)"
-    else:
-        shown = code(str(default).lower() if isinstance(default, bool) else str(default))
-    return [code(field.name.replace("_", "-")), kind, shown]
+        kind = FORMS[option.form]
+    shown = "(none)" if option.default is None else code(option.default)
+    return [code(option.name), kind, shown]
 
 
 def pass_section(name: str) -> str:
@@ -80,8 +71,7 @@ def pass_section(name: str) -> str:
     summary, _, body = inspect.cleandoc(module.__doc__).partition("\n\n")
     summary = summary.partition(": ")[2]
     parts = [f"## `{name}`", docstring(cls)]
-    hints = typing.get_type_hints(cls)
-    options = [option_row(field, hints[field.name]) for field in dataclasses.fields(cls)]
+    options = [option_row(option) for option in pass_options(cls)]
     parts.append(table(["option", "value", "default"], options) if options else "No options.")
     parts.append(f"In the IR: {escape(summary)}\n\n{escape(body)}")
     test = lit_test(name)

@@ -87,6 +87,50 @@ def pass_class(name: str) -> type[ModulePass]:
     return getattr(importlib.import_module(f"twofour.dialects.{module}"), attribute)
 
 
+@dataclasses.dataclass(frozen=True)
+class PassOption:
+    """An option as a pipeline spells it.
+
+    `choices` are the values that it may have; where they are not so few, it is empty and `form`
+    says how values look (`N`, `N,N,...` or `TEXT`). `default` is the spelling of the value that an
+    option has when it is not given, None where it then has none.
+    """
+
+    name: str
+    choices: tuple[str, ...]
+    form: str
+    default: str | None
+
+    def __str__(self) -> str:
+        text = f"{self.name}={'|'.join(self.choices) or self.form}"
+        return text if self.default is None else f"{text} (default {self.default})"
+
+
+def pass_options(cls: type[ModulePass]) -> list[PassOption]:
+    """The options of a pass, in the order of its fields."""
+    hints = typing.get_type_hints(cls)
+    return [_option(field, hints[field.name]) for field in dataclasses.fields(cls)]
+
+
+def _option(field: dataclasses.Field, hint) -> PassOption:
+    hint = _given(hint)
+    choices = typing.get_args(hint) if typing.get_origin(hint) is typing.Literal else ()
+    form = {int: "N", str: "TEXT"}.get(hint, "N,N,...")
+    return PassOption(
+        name=field.name.replace("_", "-"),
+        choices=("true", "false") if hint is bool else tuple(map(str, choices)),
+        form=form,
+        default=None if field.default is None else _print_value(field.default),
+    )
+
+
+def _given(hint):
+    """The type of an option that is given, where it need not be."""
+    if typing.get_origin(hint) not in (typing.Union, types.UnionType):
+        return hint
+    return next(kind for kind in typing.get_args(hint) if kind is not type(None))
+
+
 def make_pass(name: str, options: str = "") -> ModulePass:
     """A pass from its name and the text between braces (`tile=4,4 strategy=exact`).
 
@@ -107,9 +151,8 @@ def make_pass(name: str, options: str = "") -> ModulePass:
 
 
 def _parse_value(hint, text: str, what: str):
+    hint = _given(hint)
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin in (typing.Union, types.UnionType):
-        return _parse_value(next(a for a in arguments if a is not type(None)), text, what)
     if origin is typing.Literal:
         if text not in arguments:
             raise TwofourError(

@@ -48,15 +48,18 @@
 // RUN: not twofour-opt %S/Inputs/sum.mlir --nm-crush=tile=0 --convert-stencil-to-nm --nm-compress -o %t
 // RUN: filecheck %s --check-prefix=CRUSH < %t
 
-// --list-passes names every pass of the project with the first line of its description.
+// --list-passes names every pass of the project with the first line of its description, and its
+// options as they are spelled.
 
 // RUN: twofour-opt --list-passes | filecheck %s --check-prefix=LIST
 // LIST: {{^}}stencil-infer-bounds {{ +}}Give bounds to temps of unknown bounds, from the stores backwards.
+// LIST-NEXT: {{^}}    shrink=true|false (default false){{$}}
 // LIST-DAG: {{^}}stencil-extract-weights {{ +}}{{.+}}
 // LIST-DAG: {{^}}stencil-fuse-steps {{ +}}{{.+}}
 // LIST-DAG: {{^}}stencil-convert-element-type {{ +}}{{.+}}
 // LIST-DAG: {{^}}convert-stencil-to-nm {{ +}}{{.+}}
 // LIST-DAG: {{^}}nm-crush {{ +}}{{.+}}
+// LIST: {{^}}    tile=N,N,...{{$}}
 // LIST-DAG: {{^}}nm-permute-2to4 {{ +}}{{.+}}
 // LIST-DAG: {{^}}nm-compress {{ +}}{{.+}}
 // LIST-DAG: {{^}}convert-nm-to-vector {{ +}}{{.+}}

@@ -4,27 +4,29 @@
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 from twofour.context import make_context
-from twofour.errors import SourceLocation, TwofourError
+from twofour.errors import TwofourError
+from twofour.files import write_files
 from twofour.frontend.source import ParseFailure, parse_module, read_text
 from twofour.mlir import ir
 from twofour.opt.expected import check_expectations
 from twofour.opt.options import OptOptions
-from twofour.passes import pass_class, pass_names
+from twofour.passes import pass_class, pass_names, pass_options
 from twofour.pipeline import PipelineFailure, PipelineOptions, parse_pipeline, run_pipeline
 
 _SEPARATOR = re.compile(r"^[ \t]*// -----.*$", re.MULTILINE)
 
 
 def list_passes() -> str:
-    """One line for each pass of the project: its name and the first line of its docstring."""
+    """The project's passes: names, first lines of docstrings, and a line for each option."""
     width = max(map(len, pass_names()))
-    return "\n".join(
-        f"{name:{width}}  {(pass_class(name).__doc__ or '').strip().splitlines()[0]}"
-        for name in pass_names()
-    )
+    lines = []
+    for name in pass_names():
+        cls = pass_class(name)
+        lines.append(f"{name:{width}}  {(cls.__doc__ or '').strip().splitlines()[0]}")
+        lines += [f"    {option}" for option in pass_options(cls)]
+    return "\n".join(lines)
 
 
 def process(options: OptOptions) -> int:
@@ -115,8 +117,4 @@ def _write(text: str, output: str) -> None:
     if output == "-":
         sys.stdout.write(text)
         return
-    try:
-        Path(output).write_text(text)
-    except OSError as failure:
-        reason = (failure.strerror or str(failure)).lower()
-        raise TwofourError(f"cannot write the file: {reason}", SourceLocation(output)) from None
+    write_files([(output, lambda file: file.write(text.encode()))])

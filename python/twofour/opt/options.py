@@ -53,7 +53,7 @@ _FLAGS = {
     "--mlir-print-op-generic": "print every op in generic form",
     "--mlir-print-debuginfo": "print locations",
     "--mlir-timing": "print the time that each pass took, to standard error",
-    "--list-passes": "list the project's passes and end",
+    "--list-passes": "list the project's passes with their options, and end",
 }
 
 
