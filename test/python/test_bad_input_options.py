@@ -36,6 +36,7 @@ def folder(tmp_path, monkeypatch):
             38,
             "expected another file for each result, got 'p.png' twice",
         ),
+        (["run", *SMALL, "--output", "p.png", "--plot", "./p.png"], 38, "got 'p.png' twice"),
         (["run", "x.mlir", "--output", "x.mlir"], 5, "expected another file than that of the"),
         (["compile", "x.mlir", "--emit", "object", "-o", "./x.mlir"], 33, "got './x.mlir'"),
         (["compile", "x.mlir", "--target", "sme", "-o", "./x.mlir"], 32, "got './x.mlir'"),

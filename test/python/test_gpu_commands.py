@@ -100,6 +100,15 @@ def test_run_on_the_simulator(capsys, tmp_path):
     assert "global store bytes" in printed and "st.global" in printed
 
 
+@pytest.mark.parametrize(
+    "schedule, arithmetic", [("sparse", "tf32"), ("dense", "tf32"), ("simt", "f32")]
+)
+def test_reports_name_the_type_of_products(capsys, schedule, arithmetic):
+    words = ["run", KERNEL, "--shape", "70", "--dtype", "tf32", "--target", "sim:sm_90"]
+    assert main([*words, "--schedule", schedule]) == 0
+    assert f"({schedule}, {arithmetic}, sim:sm_90)" in capsys.readouterr().out
+
+
 def test_stencils_from_python(tmp_path):
     step = twofour.stencil(STAR, boundary="reflect", dtype="f64", target="sim:sm_90")
     u = np.random.default_rng(0).integers(-8, 9, 70).astype(np.float64)
@@ -107,6 +116,7 @@ def test_stencils_from_python(tmp_path):
     np.testing.assert_array_equal(step(u, steps=3), expected)
     step.save(tmp_path / "star.tfb")
     again = load(tmp_path / "star.tfb", "sim")
+    assert repr(again) == "<LoadedStencil stencil: 1 axes of f64, simt for sm_90>"
     np.testing.assert_array_equal(again(u, steps=3), expected)
     np.testing.assert_array_equal(
         again(u, boundary="zero"), reference(u, STAR, parse_boundary("zero", 1), 1)

@@ -12,6 +12,16 @@ from twofour.errors import TwofourError
 from twofour.suggestions import suggest
 
 ALL, CPU = "all", "cpu"
+CHIP = "H200"
+# What is made, and the options that it takes.
+PREDICTIONS = "predictions"
+TAKEN = {
+    PREDICTIONS: ("chip", "kernels", "output", "date"),
+    CPU: ("kernels", "output", "date", "sizes", "threads", "rounds"),
+    "--prepare": ("chip", "kernels"),
+    "--measure": ("device",),
+    "--report": ("output",),
+}
 
 
 def bench_command(options: argparse.Namespace) -> None:
@@ -19,23 +29,21 @@ def bench_command(options: argparse.Namespace) -> None:
 
     Raises TwofourError for what is not known and for files that cannot be read or written.
     """
+    made = _made(options)
+    for name in dict.fromkeys(name for names in TAKEN.values() for name in names):
+        if getattr(options, name) is not None and name not in TAKEN[made]:
+            raise TwofourError(f"expected no --{name} with {made}")
     date = _date(options.date)
     if options.experiment and (options.measure or options.report or options.prepare):
         raise TwofourError(
             "expected experiments without --prepare, --measure and --report, "
             f"got '{options.experiment[0]}'"
         )
-    if options.device is not None and options.measure is None:
-        raise TwofourError("expected --measure with --device")
-    only_cpu = {f"--{name}": getattr(options, name) for name in ("sizes", "threads", "rounds")}
-    given = {name: value for name, value in only_cpu.items() if value is not None}
-    if options.experiment[:1] == [CPU]:
-        settings = {name[2:]: value for name, value in given.items()}
+    if made == CPU:
+        given = {name: getattr(options, name) for name in ("sizes", "threads", "rounds")}
+        settings = {name: value for name, value in given.items() if value is not None}
         _measured_here(options, options.experiment[1:], settings, date)
-        return
-    if given:
-        raise TwofourError(f"expected the experiment {CPU} with {next(iter(given))}")
-    if options.measure is not None:
+    elif options.measure is not None:
         from twofour.bench.measured.session import measure_folder
 
         measure_folder(options.measure, options.device)
@@ -47,10 +55,18 @@ def bench_command(options: argparse.Namespace) -> None:
         from twofour.bench.measured.prepare import prepare
 
         names = _kernel_names(options)
-        target = find(options.chip).architecture
+        target = find(options.chip or CHIP).architecture
         print(f"{options.prepare}: {prepare(options.prepare, target, names)}")
     else:
         _finish(_predicted(options, date), options.output)
+
+
+def _made(options: argparse.Namespace) -> str:
+    """What the command makes: a key of TAKEN."""
+    for name in ("prepare", "measure", "report"):
+        if getattr(options, name) is not None:
+            return f"--{name}"
+    return CPU if options.experiment[:1] == [CPU] else PREDICTIONS
 
 
 def _kernel_names(options: argparse.Namespace) -> tuple[str, ...] | None:
@@ -72,7 +88,7 @@ def _predicted(options: argparse.Namespace, date: str) -> Report:
     if not chosen or ALL in chosen:
         chosen = list(RUN)
     names = _kernel_names(options)
-    setting = Setting(find(options.chip), names)
+    setting = Setting(find(options.chip or CHIP), names)
     return evaluate(list(dict.fromkeys(chosen)), setting, date, _command(options))
 
 
@@ -111,7 +127,7 @@ def _measured_here(
 
 def _command(options: argparse.Namespace) -> str:
     """What makes the report again; the folder is left to whoever does."""
-    words = ["twofour", "bench", *options.experiment, "--chip", find(options.chip).name]
+    words = ["twofour", "bench", *options.experiment, "--chip", find(options.chip or CHIP).name]
     if options.kernels is not None:
         words += ["--kernels", options.kernels]
     return shlex.join(words)

@@ -253,9 +253,7 @@ def _add_bench(commands) -> None:
         "exploration; all (default); or cpu, which measures on this machine, alone or with some of "
         "ceilings, sweeps, steps, kernels, fields, calls",
     )
-    parser.add_argument(
-        "--chip", default="H200", metavar="NAME", help="A100, H100, H200 (default) or RTX4090"
-    )
+    parser.add_argument("--chip", metavar="NAME", help="A100, H100, H200 (default) or RTX4090")
     parser.add_argument(
         "--kernels", metavar="NAME[,NAME...]", help="only these, built-in or of table 2"
     )

@@ -16,8 +16,9 @@ def check_results(paths: Sequence[str], source: str) -> None:
 
     `source` is the program's file, or the name of a kernel.
     """
-    for path in paths:
-        if paths.count(path) > 1:
+    places = [path if path == STANDARD_STREAM else os.path.realpath(path) for path in paths]
+    for path, place in zip(paths, places, strict=True):
+        if places.count(place) > 1:
             raise TwofourError(f"expected another file for each result, got '{path}' twice")
         if os.path.isfile(path) and os.path.isfile(source) and os.path.samefile(path, source):
             raise TwofourError(f"expected another file than that of the program, got '{path}'")

@@ -126,7 +126,7 @@ def _report(program: Stencil | FieldProgram, inputs, steps: int, seconds: float)
         where = f"{program.threads} thread{'s' if program.threads > 1 else ''}"
     else:
         where = program.device.name
-    how = f"({program.schedule}, {program.element_type.name}, {where})"
+    how = f"({program.schedule}, {_arithmetic(program)}, {where})"
     if isinstance(program, FieldProgram) and program.has_time_loop:
         # How many points such a call updates is the program's own business.
         return f"{program.name}: {steps} calls of its time loop in {seconds:.3g} s {how}"
@@ -140,3 +140,11 @@ def _report(program: Stencil | FieldProgram, inputs, steps: int, seconds: float)
         f"{program.name}: {points} points x {steps} steps in {seconds:.3g} s, "
         f"{rate:.3g} GStencil/s {how}"
     )
+
+
+def _arithmetic(program: Stencil | FieldProgram) -> str:
+    """The type of the arrays, or the one that tensor cores multiply them in."""
+    on_tensor_cores = program.schedule in ("sparse", "dense")
+    if program.bundle is not None and on_tensor_cores:
+        return program.bundle.manifest["arithmetic"]
+    return program.element_type.name

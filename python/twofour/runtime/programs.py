@@ -61,6 +61,10 @@ class LoadedProgram:
             self._kernels = self.device.load(self.bundle)
         return self._kernels
 
+    def __repr__(self) -> str:
+        kind = f"{self.rank} axes of {self.element_type.name}"
+        return f"<{type(self).__name__} {self.name}: {kind}, {self.schedule} for {self.target}>"
+
     def _parsed(self, boundary: Boundary) -> tuple[AxisBoundary, ...]:
         program = self.bundle.program
         parsed = parse_boundary(boundary, program.boundary_rank)
