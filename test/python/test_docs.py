@@ -20,7 +20,10 @@ import pytest
 from twofour.cli.main import main as twofour
 from twofour.dialects.nm.transforms.crush import CrushPass
 from twofour.dialects.stencil.ops import LoadOp
+from twofour.explain import explain
+from twofour.kernels import built_in_kernels
 from twofour.opt.main import main as twofour_opt
+from twofour.options import AUTO, CompileOptions
 from twofour.passes import pass_class, pass_names
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -90,6 +93,33 @@ def test_a_changed_page_is_named_and_mended(tmp_path, monkeypatch, capsys):
     )
     assert generate_docs.main([]) == 0
     assert page.read_text(encoding="utf-8") == text and kernels.exists()
+
+
+def members(value: object) -> set[str]:
+    """The names of all members in JSON data."""
+    if isinstance(value, list):
+        return set().union(*map(members, value))
+    if not isinstance(value, dict):
+        return set()
+    # Members of these are named elsewhere.
+    inner = (members(part) for name, part in value.items() if name not in ("choice", "busy"))
+    return value.keys() | set().union(*inner)
+
+
+def test_every_member_of_explain_is_in_the_guide():
+    text = (ROOT / "docs/guide/explain.md").read_text()
+    reports = [
+        explain(built_in_kernels()["heat2d_ftcs"], CompileOptions("cpu")),
+        explain(built_in_kernels()["heat3d_ftcs"], CompileOptions("cpu")),
+        explain(built_in_kernels()["heat2d_ftcs"], CompileOptions("sm_90", "auto", "f16", AUTO)),
+        explain(built_in_kernels()["wrf_advection5_2d"], CompileOptions("sm_90", dtype="f16")),
+    ]
+    assert all(any(r.get(name) for r in reports) for name in ("tuned", "fusion_depths"))
+    named = set(re.findall(r"`(\w+)`", text))
+    assert sorted(set().union(*map(members, reports)) - named) == []
+    rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    top = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert sorted(top - set().union(*reports)) == []
 
 
 def slug(heading: str) -> str:
