@@ -141,17 +141,17 @@ def _emit(
     if past_caches:
         function.attributes[PAST_CACHES_ATTRIBUTE] = ir.UnitAttr.get()
     BlockLoops(
-        VectorRegion(region, arguments, constants).emit,
-        partial(sum_rows, [], rank),
-        tile,
-        lanes,
-        True,
-        outputs,
-        outermost,
-        constants,
-        nontemporal,
-        ahead,
-        unit.core.claims,
+        block=VectorRegion(region, arguments, constants).emit,
+        rows_of=partial(sum_rows, [], rank),
+        tile=tile,
+        lanes=lanes,
+        is_maskable=True,
+        outputs=outputs,
+        range=outermost,
+        constants=constants,
+        nontemporal=nontemporal,
+        ahead=ahead,
+        claims=unit.core.claims,
     ).emit()
 
 

@@ -46,7 +46,7 @@ from twofour.runtime.stepping import LinearStepper, check_steps
 from twofour.runtime.sweeps import LinearKernel
 from twofour.runtime.threads import parallel_run, resolve_threads
 from twofour.runtime.tiles.program import TileCode, tile_code
-from twofour.runtime.tiles.stepping import TiledStepper
+from twofour.runtime.tiles.stepping import TiledKernel, TiledStepper
 
 __all__ = [
     "ELEMENT_TYPES",
@@ -81,6 +81,7 @@ __all__ = [
     "Step",
     "StepCode",
     "TileCode",
+    "TiledKernel",
     "TiledStepper",
     "View",
     "advance_array",

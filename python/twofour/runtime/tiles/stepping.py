@@ -4,6 +4,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -43,45 +44,52 @@ from twofour.runtime.tiles.steps import Geometry, Layout
 FEWEST_SKEWED, WORTH_PLANNING = 6, 1 << 26
 
 
+@dataclass(frozen=True)
+class TiledKernel:
+    """The kernel of one step, and what tiles of it have to know.
+
+    `code` runs its tiles, `skewing` makes the code for skewed steps. `work` is the number of
+    multiply-adds of a point. The kernel for arrays that do not fit the caches stores past them with
+    `nontemporal`. A call computes at most `block` points at once along the last axis, and `planes`
+    planes (see Geometry).
+    """
+
+    single: LinearKernel
+    element: ElementType
+    code: TileCode
+    work: float
+    nontemporal: bool = True
+    block: int = 1
+    planes: int = 1
+    skewing: Callable[[], StepCode] | None = None
+
+
 class TiledStepper:
     """Advances arrays by the steps of one kernel; as LinearStepper without fused kernels.
 
-    `work` is the number of multiply-adds of a point. The kernel for arrays that do not fit the
-    caches stores past them with `nontemporal`. Kernels compute at most `block` points at once along
-    the last axis, and `planes` planes (see Geometry). `tile` = (steps, extents) are the tiles to
-    use, or `resident` = extents those of single steps in arrays of the stepper's own; otherwise a
-    model chooses, of three axes and more with a `driver` also between tiles and skewed steps.
-    Results have the bits of single steps, whatever the tiles and the number of threads.
+    `tile` = (steps, extents) are the tiles to use, or `resident` = extents those of single steps in
+    arrays of the stepper's own; otherwise a model chooses, of three axes and more also between
+    tiles and skewed steps where the kernel has these. Results have the bits of single steps,
+    whatever the tiles and the number of threads.
     """
 
     memory: Memory = HOST
 
     def __init__(
         self,
-        single: LinearKernel,
-        code: TileCode,
-        element: ElementType,
+        kernel: TiledKernel,
         boundary: Sequence[AxisBoundary],
-        work: float,
-        nontemporal: bool = True,
-        block: int = 1,
-        planes: int = 1,
         threads: int | None = None,
         interior: tuple[Sequence[int], Sequence[int]] | None = None,
         tile: tuple[int, Sequence[int]] | None = None,
         resident: Sequence[int] | None = None,
-        driver: Callable[[], StepCode] | None = None,
     ):
-        self.single = single
-        self.element = element
+        self.kernel, self.single, self.element = kernel, kernel.single, kernel.element
         self.boundary = tuple(boundary)
         self.threads = resolve_threads(threads)
         self.interior = interior and Box(*map(tuple, interior))
-        self.rank = len(single.reach_lo)
-        self.work, self.tile, self.resident = work, tile, resident
-        self._code, self.driver = code, driver
-        self._nontemporal = nontemporal
-        self._block, self._planes = block, planes
+        self.rank = len(self.single.reach_lo)
+        self.tile, self.resident = tile, resident
         # Of results, and of arrays with a halo that these lack.
         self.pool, self.larger_pool = BufferPool(), BufferPool()
         self._plans: Recent[_Plan | None] = Recent()
@@ -119,21 +127,21 @@ class TiledStepper:
     def geometry(self, interior: Box) -> Geometry:
         """The domain with this interior."""
         reach = self.single.reach_lo, self.single.reach_hi
-        return Geometry(interior, *reach, self.boundary, self._planes)
+        return Geometry(interior, *reach, self.boundary, self.kernel.planes)
 
     def program(
         self, geometry: Geometry, layouts: tuple[Layout, Layout], steps: int, extents: Sequence[int]
     ) -> TileProgram:
         """Sweeps of `steps` steps in tiles of about `extents` points."""
         shape = max((layout.shape for layout in layouts), key=math.prod)
-        large = past_caches(shape, self.element.itemsize, caches(), self._nontemporal)
+        large = past_caches(shape, self.element.itemsize, caches(), self.kernel.nontemporal)
         another = self.single.native.past_caches
         last = another() if large and another is not None else None
         # Scratch arrays stay in the caches.
-        first = None if self._nontemporal else last
+        first = None if self.kernel.nontemporal else last
         return TileProgram(
             self.single,
-            self._code,
+            self.kernel.code,
             geometry,
             layouts,
             self.element,
@@ -141,7 +149,7 @@ class TiledStepper:
             extents,
             first,
             last,
-            self._block,
+            self.kernel.block,
         )
 
 
@@ -151,7 +159,7 @@ class TilePrograms:
     def __init__(self, stepper: TiledStepper, interior: Box, shape: tuple[int, ...]):
         self.geometry, self.shape = stepper.geometry(interior), shape
         # Of ordinary work.
-        self.points = ordinary_points(math.prod(interior.shape), stepper.work)
+        self.points = ordinary_points(math.prod(interior.shape), stepper.kernel.work)
         self._stepper, self._layout = stepper, Layout.of_domain(shape)
         self._programs: dict[int, TileProgram] = {}
         self._are_skewed: dict[int, bool] = {}
@@ -182,7 +190,7 @@ class TilePrograms:
         """So many steps as skewed ones, None where tiles are expected to be about as fast."""
         self._asked_for += steps * self.points
         s, steps = self._stepper, min(steps, MANY_STEPS)
-        given = s.driver is None or s.tile is not None or s.resident is not None
+        given = s.kernel.skewing is None or s.tile is not None or s.resident is not None
         few = steps < FEWEST_SKEWED or self._asked_for < WORTH_PLANNING
         if given or few or self.geometry.rank < LEAST_RANK:
             return None
@@ -195,13 +203,15 @@ class TilePrograms:
         data = self._skewed.cycles(steps)
         if data is None:
             return False
-        tiles = choose_tiles(self.geometry, itemsize, s.work, steps, s.threads, caches())
-        return is_skewing_faster(tiles, data, s.work, itemsize)
+        work = s.kernel.work
+        tiles = choose_tiles(self.geometry, itemsize, work, steps, s.threads, caches())
+        return is_skewing_faster(tiles, data, work, itemsize)
 
     @cached_property
     def _skewed(self) -> SkewedSteps:
         s = self._stepper
-        return SkewedSteps(s.single, s.driver(), self.geometry, self.shape, s.element, s.threads)
+        code = s.kernel.skewing()
+        return SkewedSteps(s.single, code, self.geometry, self.shape, s.element, s.threads)
 
     def run(self, legs: Sequence[Leg]) -> None:
         """Run legs, on as many threads as they are worth."""
@@ -230,15 +240,16 @@ class TilePrograms:
         if s.tile is not None:
             depth, extents = s.tile
         else:
-            itemsize = s.element.itemsize
-            choice = choose_tiles(self.geometry, itemsize, s.work, steps, s.threads, caches())
+            itemsize, work = s.element.itemsize, s.kernel.work
+            choice = choose_tiles(self.geometry, itemsize, work, steps, s.threads, caches())
             depth, extents = choice.steps, choice.extents
         return s.program(self.geometry, (self._layout,) * 2, min(depth, steps), extents)
 
     @cached_property
     def _choice(self) -> ResidentChoice | None:
         s = self._stepper
-        return choose_residence(self.geometry, s.element.itemsize, s.work, s.threads, caches())
+        itemsize, work = s.element.itemsize, s.kernel.work
+        return choose_residence(self.geometry, itemsize, work, s.threads, caches())
 
     @cached_property
     def _residence(self) -> Residence:

@@ -22,7 +22,7 @@ from twofour.targets.cpu.row_sums import Rows, RowsOf
 ROWS_PAST_CACHES = 4
 
 
-@dataclass
+@dataclass(kw_only=True)
 class BlockLoops:
     """The loops of a kernel, at the insertion point, over a `range` of the outermost axis.
 

@@ -192,17 +192,17 @@ def build_direct_kernel(
             block = LoopedBlock(views, kernel.constant, code, constants, kernel.terms, tables)
         reads_ahead = past_caches and not nontemporal and not unit.core.claims
         BlockLoops(
-            block.emit,
-            rows_of,
-            chosen,
-            code.lanes,
-            code.is_maskable,
-            [views.output],
-            tuple(function.arguments[-2:]),
-            constants,
-            nontemporal,
-            _read_ahead(kernel, views, constants) if reads_ahead else None,
-            unit.core.claims,
+            block=block.emit,
+            rows_of=rows_of,
+            tile=chosen,
+            lanes=code.lanes,
+            is_maskable=code.is_maskable,
+            outputs=[views.output],
+            range=tuple(function.arguments[-2:]),
+            constants=constants,
+            nontemporal=nontemporal,
+            ahead=_read_ahead(kernel, views, constants) if reads_ahead else None,
+            claims=unit.core.claims,
         ).emit()
         func.ReturnOp([])
     return function

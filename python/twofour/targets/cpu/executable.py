@@ -25,6 +25,7 @@ from twofour.runtime import (
     NativeFunction,
     NativeKernel,
     Step,
+    TiledKernel,
     TiledStepper,
     check_fixed,
     element_type,
@@ -140,23 +141,8 @@ class CpuExecutable:
         program's own where it is None.
         """
         if self._is_tiled:
-            single, unit = self.compiled.single, vector_unit("host")
-            element, rank = element_type(self.compiled.element), len(single.reach_lo)
-            return TiledStepper(
-                self._linear_kernel(single),
-                tile_driver(rank, element.itemsize),
-                element,
-                boundary,
-                self.compiled.direct_kernel(single).work(unit),
-                nontemporal=rank <= unit.nontemporal_axes,
-                block=max(VECTORS) * unit.bytes // element.itemsize,
-                planes=unit.core.planes,
-                threads=threads,
-                interior=interior,
-                tile=tile or self.compiled.time_tile,
-                resident=resident,
-                driver=lambda: step_driver(2),
-            )
+            tile = tile or self.compiled.time_tile
+            return TiledStepper(self._tiled_kernel(), boundary, threads, interior, tile, resident)
         return LinearStepper(
             self._linear_kernel(self.compiled.single),
             element_type(self.compiled.element),
@@ -164,6 +150,20 @@ class CpuExecutable:
             fused=self._linear_kernel(self.compiled.fused),
             threads=threads,
             interior=interior,
+        )
+
+    def _tiled_kernel(self) -> TiledKernel:
+        single, unit = self.compiled.single, vector_unit("host")
+        element, rank = element_type(self.compiled.element), len(single.reach_lo)
+        return TiledKernel(
+            self._linear_kernel(single),
+            element,
+            tile_driver(rank, element.itemsize),
+            self.compiled.direct_kernel(single).work(unit),
+            nontemporal=rank <= unit.nontemporal_axes,
+            block=max(VECTORS) * unit.bytes // element.itemsize,
+            planes=unit.core.planes,
+            skewing=lambda: step_driver(2),
         )
 
     def field_stepper(
