@@ -125,8 +125,14 @@ def fields(step, arrays):
     return [arrays[field.position] for field in step.inputs]
 
 
-@pytest.mark.parametrize("element", ["f64", "f32"])
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(
+    ("name", "element"),
+    [
+        *itertools.product(("fdtd", "tracers"), ("f64", "f32")),
+        ("maxwell", "f64"),
+        pytest.param("maxwell", "f32", marks=pytest.mark.full),
+    ],
+)
 def test_bits_of_kernels_of_their_own(tmp_path, monkeypatch, name, element):
     monkeypatch.setattr(slices, "WAKING_POINTS", 1)
     rank, count, sweeps = PROGRAMS[name]

@@ -81,7 +81,7 @@ def float64_sum(kernel, u, reach, shape):
     ("name", "dtype"),
     [
         *itertools.product(KERNELS, ("f64",)),
-        ("disk", "f32"),
+        pytest.param("disk", "f32", marks=pytest.mark.full),
         ("line", "f32"),
         ("Gaussian", "f16"),
     ],

@@ -221,7 +221,7 @@ def test_every_experiment_has_labelled_figures():
 
 
 @needs_gcc
-@pytest.mark.parametrize("steps", [1, 2, 3, 4])
+@pytest.mark.parametrize("steps", [1, 2, 3, pytest.param(4, marks=pytest.mark.full)])
 def test_programs_over_several_fields_are_those_of_the_loops_in_c(steps):
     setting = replace(SMALL, steps=steps)
     found = evaluate(["fields"], setting, DATE, "c")

@@ -111,7 +111,7 @@ def test_every_member_of_explain_is_in_the_guide():
     reports = [
         explain(built_in_kernels()["heat2d_ftcs"], CompileOptions("cpu")),
         explain(built_in_kernels()["heat3d_ftcs"], CompileOptions("cpu")),
-        explain(built_in_kernels()["heat2d_ftcs"], CompileOptions("sm_90", "auto", "f16", AUTO)),
+        explain(built_in_kernels()["heat1d_ftcs"], CompileOptions("sm_90", "auto", "f16", AUTO)),
         explain(built_in_kernels()["wrf_advection5_2d"], CompileOptions("sm_90", dtype="f16")),
     ]
     assert all(any(r.get(name) for r in reports) for name in ("tuned", "fusion_depths"))
