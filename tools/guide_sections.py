@@ -16,8 +16,8 @@ from pathlib import Path
 from twofour.cli import main as cli
 from twofour.context import make_context
 from twofour.dialects.nm.ops import PatchMatmulOp, SparsePatchMatmulOp
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.frontend.source import parse_module
+from twofour.mlir_support import nested_ops
 from twofour.opt import main as opt
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from twofour.dialects.stencil.aliases import is_memory, may_alias, root
 from twofour.dialects.stencil.box import Box
 from twofour.dialects.stencil.sweep import CAST
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.mlir import func, ir
-from twofour.mlir_support import defining_op
+from twofour.mlir_support import defining_op, nested_ops
 from twofour.targets.cpu.kernel_abi import IN_PLACE_ATTRIBUTE
 
 # Ops that carry memory around without reading or writing it.

@@ -16,8 +16,8 @@ from twofour.dialects.stencil.sweep import (
     module_end,
     replace_by_sweep,
 )
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.mlir import func, ir, memref
+from twofour.mlir_support import nested_ops
 from twofour.targets.cpu.kernel_abi import (
     TABLES_ATTRIBUTE,
     USES_INDEX_ATTRIBUTE,

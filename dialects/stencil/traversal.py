@@ -1,33 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Walking over stencil programs: their functions, applies, accesses and linear ops."""
+"""Parts of stencil programs: linear ops, accesses, and what applies use from outside."""
 
 from twofour.dialects.stencil.ops import AccessOp, ApplyOp, WeightedSumOp
 from twofour.mlir import ir
-from twofour.mlir_support import is_inside
+from twofour.mlir_support import is_inside, nested_ops
 
 LINEAR_OPS = (WeightedSumOp.OPERATION_NAME, "nm.patch_matmul", "nm.sparse_patch_matmul")
-
-
-def nested_ops(root, *names: str) -> list:
-    """Every op inside `root` (of the given names, when there are any), outermost first."""
-    found = []
-
-    def visit(op):
-        if not names or op.operation.name in names:
-            found.append(op.operation.opview)
-        return ir.WalkResult.ADVANCE
-
-    root.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return found
-
-
-def functions(module) -> list:
-    """The functions of a module that have a body, in order."""
-    return [
-        op
-        for op in module.regions[0].blocks[0].operations
-        if op.operation.name == "func.func" and len(op.regions[0].blocks) > 0
-    ]
 
 
 def is_linear_op(op) -> bool:

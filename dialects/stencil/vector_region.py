@@ -5,10 +5,9 @@ from collections.abc import Callable, Sequence
 
 from twofour.dialects.stencil.ops import AccessOp, ApplyOp
 from twofour.dialects.stencil.regions import AppliedRegion, is_constant
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.dialects.stencil.types import ResultType
 from twofour.mlir import arith, ir, memref, vector
-from twofour.mlir_support import defining_op, is_inside
+from twofour.mlir_support import defining_op, is_inside, nested_ops
 from twofour.targets.cpu.kernel_abi import EntryConstants, shifted
 from twofour.targets.cpu.lanes import Width, read_lanes, write_lanes
 from twofour.targets.cpu.row_sums import Rows

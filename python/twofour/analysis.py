@@ -30,14 +30,13 @@ from twofour.dialects.stencil.transforms.fuse_steps import (
 from twofour.dialects.stencil.transforms.infer_bounds import InferBoundsPass
 from twofour.dialects.stencil.transforms.time_tile import TIME_TILE_ATTRIBUTE
 from twofour.dialects.stencil.transforms.to_nm import ConvertStencilToNmPass
-from twofour.dialects.stencil.traversal import functions, nested_ops
 from twofour.errors import SourceLocation, TwofourError
 from twofour.frontend.source import ProgramText, parse_module
 from twofour.frontend.weights import kernel_module
 from twofour.kernels import Kernel
 from twofour.layout.search import mma_per_128_outputs
 from twofour.mlir import ir
-from twofour.mlir_support import error_at, source_location
+from twofour.mlir_support import error_at, functions, nested_ops, source_location
 from twofour.options import CompileOptions
 from twofour.passes import ModulePass
 from twofour.pipeline import PassElement, PipelineOptions, run_pipeline

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Helpers over MLIR's Python bindings: verifiers, locations, plain values of attributes."""
+"""Helpers over MLIR's Python bindings: verifiers, locations, walks, plain values of attributes."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -143,6 +143,28 @@ def is_inside(value: ir.Value, ancestor: ir.Operation) -> bool:
             return True
         parent = parent.operation.parent
     return False
+
+
+def nested_ops(root, *names: str) -> list:
+    """Every op inside `root` (of the given names, when there are any), outermost first."""
+    found = []
+
+    def visit(op):
+        if not names or op.operation.name in names:
+            found.append(op.operation.opview)
+        return ir.WalkResult.ADVANCE
+
+    root.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
+
+
+def functions(module) -> list:
+    """The functions of a module that have a body, in order."""
+    return [
+        op
+        for op in module.regions[0].blocks[0].operations
+        if op.operation.name == "func.func" and len(op.regions[0].blocks) > 0
+    ]
 
 
 def replace_op(old, new) -> None:

@@ -8,7 +8,6 @@ from twofour.dialects.stencil.aliases import is_memory
 from twofour.dialects.stencil.box import Box
 from twofour.dialects.stencil.ops import ApplyOp
 from twofour.dialects.stencil.sweep import enclosing_function
-from twofour.dialects.stencil.traversal import functions, nested_ops
 from twofour.dialects.stencil.types import FieldType
 from twofour.errors import SourceLocation, TwofourError
 from twofour.mlir import ir
@@ -16,7 +15,9 @@ from twofour.mlir_support import (
     VerificationFailure,
     defining_op,
     error_at,
+    functions,
     int_tuple,
+    nested_ops,
     source_location,
 )
 from twofour.runtime.dtypes import field_element_type

@@ -15,9 +15,9 @@ from twofour.dialects.stencil.transforms.convert_element_type import ConvertElem
 from twofour.dialects.stencil.transforms.extract_weights import ExtractWeightsPass
 from twofour.dialects.stencil.transforms.infer_bounds import InferBoundsPass
 from twofour.dialects.stencil.transforms.to_gpu import ConvertStencilToGpuPass
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.frontend.source import parse_module
 from twofour.mlir import ir
+from twofour.mlir_support import nested_ops
 from twofour.runtime.devices.launching import block_count
 from twofour.targets.cpu.build import run_passes
 from twofour.targets.gpu.kernel_abi import BlockShape

@@ -8,9 +8,9 @@ import numpy as np
 
 from outer_executor import Machine
 from twofour.context import make_context
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.layout.outer_schedule import Schedule
 from twofour.mlir import ir
+from twofour.mlir_support import nested_ops
 from twofour.pipeline import parse_pipeline, run_pipeline
 
 

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from twofour.dialects.nm.ops import PERMUTATION_ATTRIBUTE, PatchMatmulOp, SparsePatchMatmulOp
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.layout.compress import check_2to4, compress
 from twofour.mlir import ir
-from twofour.mlir_support import error_at, replace_op
+from twofour.mlir_support import error_at, nested_ops, replace_op
 from twofour.passes import ModulePass
 
 

@@ -19,11 +19,10 @@ from typing import ClassVar
 
 from twofour.dialects.nm.ops import PatchMatmulOp
 from twofour.dialects.stencil.ops import linear_terms
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.layout.crush import crush
 from twofour.layout.search import best_tile
 from twofour.mlir import ir
-from twofour.mlir_support import error_at, replace_op
+from twofour.mlir_support import error_at, nested_ops, replace_op
 from twofour.passes import ModulePass
 
 # Rows of A: 16 or 32 fill the fragments of `mma.sp`.

@@ -16,13 +16,12 @@ from typing import ClassVar, Literal
 
 from twofour.dialects.nm.ops import PERMUTATION_ATTRIBUTE, PatchMatmulOp
 from twofour.dialects.stencil.ops import linear_terms
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.errors import TwofourError
 from twofour.layout.chunks import COLUMNS, OUTPUTS, chunk_operator
 from twofour.layout.matching import Permutation, apply_permutation, lower_bound, permute_2to4
 from twofour.layout.patch import PatchOperator
 from twofour.mlir import ir
-from twofour.mlir_support import error_at, replace_op
+from twofour.mlir_support import error_at, nested_ops, replace_op
 from twofour.passes import ModulePass
 
 MAX_FRAGMENT = 1024

@@ -23,7 +23,6 @@ from twofour.dialects.stencil.sweep import (
     known_domain,
     replace_by_sweep,
 )
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.errors import TwofourError, Unsuitable
 from twofour.layout.block import lay_out_block, takes_boxes
 from twofour.layout.fragments import SPARSE_16, fragment_for
@@ -32,7 +31,7 @@ from twofour.layout.patch import PatchOperator
 from twofour.layout.stream import is_chunked, stream_layouts
 from twofour.layout.weight_range import f16_scale
 from twofour.mlir import ir
-from twofour.mlir_support import error_at
+from twofour.mlir_support import error_at, nested_ops
 from twofour.options import Chip
 from twofour.passes import ModulePass
 from twofour.runtime.dtypes import ELEMENT_TYPES

@@ -18,8 +18,8 @@ from twofour.dialects.stencil.sweep import (
     module_end,
     replace_by_sweep,
 )
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.mlir import ir
+from twofour.mlir_support import nested_ops
 from twofour.passes import ModulePass
 from twofour.runtime.reach import reach_of
 from twofour.targets.cpu.elements import ElementCode

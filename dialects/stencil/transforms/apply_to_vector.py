@@ -33,9 +33,9 @@ from twofour.dialects.stencil.ops import ApplyOp
 from twofour.dialects.stencil.region_kernel import replace_by_kernel
 from twofour.dialects.stencil.regions import AppliedRegion
 from twofour.dialects.stencil.sweep import known_domain
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.dialects.stencil.vector_region import VectorRegion, calls_functions, widest_bits
 from twofour.mlir import func, ir
+from twofour.mlir_support import nested_ops
 from twofour.passes import ModulePass
 from twofour.runtime.page_offset import CACHE_LINE
 from twofour.targets.cpu.block_loops import ROWS_PAST_CACHES, BlockLoops

@@ -39,10 +39,9 @@ from twofour.dialects.stencil.memory_uses import (
     works_in_place,
 )
 from twofour.dialects.stencil.sweep import CAST, subview
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.dialects.stencil.types import FieldType, TempType
 from twofour.mlir import func, ir, memref
-from twofour.mlir_support import defining_op, error_at
+from twofour.mlir_support import defining_op, error_at, nested_ops
 from twofour.passes import ModulePass
 
 

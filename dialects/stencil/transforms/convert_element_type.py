@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from twofour.dialects.stencil.ops import accumulation_type, round_weight
-from twofour.dialects.stencil.traversal import LINEAR_OPS, nested_ops
+from twofour.dialects.stencil.traversal import LINEAR_OPS
 from twofour.dialects.stencil.types import GridType, ResultType
 from twofour.mlir import ir
-from twofour.mlir_support import error_at
+from twofour.mlir_support import error_at, nested_ops
 from twofour.passes import ModulePass
 
 _KINDS = {"f16": ir.F16Type, "bf16": ir.BF16Type, "f32": ir.F32Type, "f64": ir.F64Type}

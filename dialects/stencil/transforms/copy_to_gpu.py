@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from twofour.dialects.stencil.box import Box
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.errors import TwofourError
 from twofour.mlir import gpu, ir, memref
-from twofour.mlir_support import error_at
+from twofour.mlir_support import error_at, nested_ops
 from twofour.options import Chip
 from twofour.passes import ModulePass
 from twofour.runtime.dtypes import field_element_type

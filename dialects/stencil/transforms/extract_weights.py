@@ -36,9 +36,8 @@ from twofour.dialects.stencil.ops import (
     linear_terms,
     round_weight,
 )
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.mlir import ir
-from twofour.mlir_support import VerificationFailure
+from twofour.mlir_support import VerificationFailure, nested_ops
 from twofour.passes import ModulePass
 
 

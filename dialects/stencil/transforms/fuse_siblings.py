@@ -31,10 +31,10 @@ from twofour.dialects.stencil.aliases import is_memory, may_alias
 from twofour.dialects.stencil.chains import Chain, chain_ending_at
 from twofour.dialects.stencil.ops import AccessOp, ApplyOp, ReturnOp, WeightedSumOp
 from twofour.dialects.stencil.sweep import known_domain
-from twofour.dialects.stencil.traversal import accesses, captured_values, nested_ops
+from twofour.dialects.stencil.traversal import accesses, captured_values
 from twofour.dialects.stencil.vector_region import calls_functions, widest_bits
 from twofour.mlir import arith, ir, math
-from twofour.mlir_support import defining_op
+from twofour.mlir_support import defining_op, nested_ops
 from twofour.passes import ModulePass
 from twofour.targets.cpu.direct_kernel import MOST_TERMS
 

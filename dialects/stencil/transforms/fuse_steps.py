@@ -31,11 +31,10 @@ from twofour.dialects.stencil.ops import (
     linear_terms,
     round_weight,
 )
-from twofour.dialects.stencil.traversal import functions
 from twofour.dialects.stencil.types import BoundsAttr, TempType
 from twofour.errors import TwofourError
 from twofour.mlir import ir
-from twofour.mlir_support import error_at, replace_op
+from twofour.mlir_support import error_at, functions, replace_op
 from twofour.passes import ModulePass
 from twofour.runtime.manifest import MAX_FUSED_STEPS
 from twofour.runtime.reach import halo_of

@@ -16,10 +16,10 @@ from typing import ClassVar
 
 from twofour.dialects.stencil.box import Box
 from twofour.dialects.stencil.ops import linear_terms
-from twofour.dialects.stencil.traversal import accesses, functions, is_linear_op
+from twofour.dialects.stencil.traversal import accesses, is_linear_op
 from twofour.dialects.stencil.types import TempType
 from twofour.mlir import ir
-from twofour.mlir_support import error_at
+from twofour.mlir_support import error_at, functions
 from twofour.passes import ModulePass
 
 

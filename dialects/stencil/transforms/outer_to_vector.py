@@ -22,10 +22,9 @@ from typing import ClassVar
 from twofour.dialects.stencil.chains import chain_ending_at
 from twofour.dialects.stencil.outer_ops import OuterSumOp
 from twofour.dialects.stencil.sweep import kernel_name, module_end, replace_by_sweep
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.errors import TwofourError
 from twofour.mlir import ir
-from twofour.mlir_support import error_at
+from twofour.mlir_support import error_at, nested_ops
 from twofour.passes import ModulePass
 from twofour.targets.cpu.direct_kernel import DirectKernel, build_direct_kernel
 from twofour.targets.cpu.elements import ElementCode

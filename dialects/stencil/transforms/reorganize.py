@@ -16,9 +16,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from twofour.dialects.stencil.outer_ops import OuterSumOp
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.mlir import ir
-from twofour.mlir_support import replace_op
+from twofour.mlir_support import nested_ops, replace_op
 from twofour.passes import ModulePass
 
 

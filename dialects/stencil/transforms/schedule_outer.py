@@ -20,11 +20,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from twofour.dialects.stencil.outer_ops import BlockSumOp, OuterSumOp
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.errors import TwofourError
 from twofour.layout.outer_schedule import SHORTEST, schedule
 from twofour.mlir import ir
-from twofour.mlir_support import replace_op
+from twofour.mlir_support import nested_ops, replace_op
 from twofour.passes import ModulePass
 
 

@@ -18,12 +18,11 @@ from typing import ClassVar, Literal
 
 from twofour.dialects.stencil.outer_machine import extents, matrix_registers, vector_length
 from twofour.dialects.stencil.outer_ops import LineSumOp, ScatterSumOp
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.errors import TwofourError
 from twofour.layout.coefficient_lines import Line, cover
 from twofour.layout.outer_cost import best_cover
 from twofour.mlir import ir
-from twofour.mlir_support import error_at, replace_op
+from twofour.mlir_support import error_at, nested_ops, replace_op
 from twofour.passes import ModulePass
 
 

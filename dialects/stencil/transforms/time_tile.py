@@ -19,10 +19,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from twofour.dialects.stencil.transforms.fuse_steps import linear_step
-from twofour.dialects.stencil.traversal import functions
 from twofour.errors import TwofourError
 from twofour.mlir import ir
-from twofour.mlir_support import error_at, int_tuple
+from twofour.mlir_support import error_at, functions, int_tuple
 from twofour.passes import ModulePass
 
 TIME_TILE_ATTRIBUTE = "stencil.time_tile"

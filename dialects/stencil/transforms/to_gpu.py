@@ -23,11 +23,10 @@ from twofour.dialects.stencil.sweep import (
     known_domain,
     replace_by_sweep,
 )
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.errors import TwofourError, Unsuitable
 from twofour.layout.rolling import rolling_layouts
 from twofour.mlir import gpu, ir
-from twofour.mlir_support import error_at
+from twofour.mlir_support import error_at, nested_ops
 from twofour.options import Chip
 from twofour.passes import ModulePass
 from twofour.runtime.dtypes import field_element_type

@@ -13,8 +13,8 @@ from typing import ClassVar
 from twofour.dialects.stencil.ops import ApplyOp
 from twofour.dialects.stencil.region_kernel import replace_by_kernel
 from twofour.dialects.stencil.regions import AppliedRegion
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.mlir import func, ir, memref, scf
+from twofour.mlir_support import nested_ops
 from twofour.passes import ModulePass
 from twofour.targets.cpu.kernel_abi import EntryConstants
 

@@ -14,10 +14,9 @@ from typing import ClassVar
 
 from twofour.dialects.nm.ops import PatchMatmulOp
 from twofour.dialects.stencil.ops import WeightedSumOp, linear_terms
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.layout.patch import flatten
 from twofour.mlir import ir
-from twofour.mlir_support import replace_op
+from twofour.mlir_support import nested_ops, replace_op
 from twofour.passes import ModulePass
 
 

@@ -40,8 +40,8 @@ from twofour.dialects.stencil.chains import Chain, chain_ending_at
 from twofour.dialects.stencil.large_arrays import are_large, are_stored_over_inputs
 from twofour.dialects.stencil.ops import WeightedSumOp
 from twofour.dialects.stencil.sweep import kernel_name, module_end, replace_by_sweep
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.mlir import ir
+from twofour.mlir_support import nested_ops
 from twofour.passes import ModulePass
 from twofour.targets.cpu.direct_kernel import DirectKernel, build_direct_kernel
 from twofour.targets.cpu.kernel_abi import PAST_CACHES

@@ -7,9 +7,9 @@ from twofour.analysis import layout_passes, run_passes
 from twofour.context import make_context
 from twofour.dialects.nm.ops import PatchMatmulOp, SparsePatchMatmulOp
 from twofour.dialects.stencil.sweep import enclosing_function
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.layout.patch import PatchOperator
 from twofour.mlir import ir
+from twofour.mlir_support import nested_ops
 from twofour.passes import ModulePass
 from twofour.pipeline import parse_pipeline
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Calls of functions in a bufferized module: plans know kernels only."""
 
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.mlir import ir
+from twofour.mlir_support import nested_ops
 from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
 from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
 

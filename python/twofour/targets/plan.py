@@ -7,9 +7,8 @@ The runtime runs such plans itself, on all threads of a CPU or on a GPU.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.mlir import ir
-from twofour.mlir_support import defining_op
+from twofour.mlir_support import defining_op, nested_ops
 from twofour.runtime import Bound, Carried, Loop, View
 
 _NOTHING_TO_DO = ("memref.dealloc", "func.return")

@@ -4,9 +4,8 @@
 import re
 from collections.abc import Sequence
 
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.mlir import ir
-from twofour.mlir_support import error_at
+from twofour.mlir_support import error_at, nested_ops
 
 _ALWAYS = ("llvm.", "builtin.module")
 

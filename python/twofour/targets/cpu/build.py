@@ -33,9 +33,9 @@ from twofour.dialects.stencil.transforms.time_tile import time_tile_of
 from twofour.dialects.stencil.transforms.to_loops import ConvertStencilToLoopsPass
 from twofour.dialects.stencil.transforms.to_scatter import ToScatterPass
 from twofour.dialects.stencil.transforms.to_vector import ConvertStencilToVectorPass
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.kernels import Kernel
 from twofour.mlir import ir
+from twofour.mlir_support import nested_ops
 from twofour.options import CompileOptions
 from twofour.passes import ModulePass
 from twofour.program import select_function

@@ -9,9 +9,9 @@ from functools import cache
 import numpy as np
 
 from twofour.analysis import LinearSweep
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.errors import TwofourError
 from twofour.mlir import ir
+from twofour.mlir_support import nested_ops
 from twofour.program import select_function
 from twofour.runtime import (
     AxisBoundary,

@@ -5,10 +5,9 @@ import ctypes
 from itertools import count
 
 from twofour.diagnostics import located_in
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.identifiers import free_name, identifier
 from twofour.mlir import execution_engine, ir
-from twofour.mlir_support import error_at
+from twofour.mlir_support import error_at, nested_ops
 from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
 from twofour.targets.cpu.rounding import add_rounding
 from twofour.targets.translation import check_translated

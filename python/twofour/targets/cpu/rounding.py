@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Rounding to 16 bits, to nearest even, which LLVM calls functions for that no library may have."""
 
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.mlir import ir
+from twofour.mlir_support import nested_ops
 
 # In integers; NaNs stay NaNs.
 _FROM_F32_TO_BF16 = """

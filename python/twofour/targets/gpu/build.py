@@ -27,13 +27,13 @@ from twofour.dialects.stencil.transforms.bufferize import BufferizePass
 from twofour.dialects.stencil.transforms.copy_to_gpu import ConvertCopyToGpuPass
 from twofour.dialects.stencil.transforms.to_gpu import ConvertStencilToGpuPass
 from twofour.dialects.stencil.transforms.to_nm import ConvertStencilToNmPass
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.errors import TwofourError, Unsuitable
 from twofour.frontend.source import ProgramText
 from twofour.kernels import Kernel
 from twofour.layout.chunks import OUTPUTS
 from twofour.layout.rolling import rolling_layouts
 from twofour.mlir import ir
+from twofour.mlir_support import nested_ops
 from twofour.options import AUTO, STREAMED, CompileOptions
 from twofour.passes import ModulePass
 from twofour.pipeline import (

@@ -4,9 +4,8 @@
 from dataclasses import replace
 
 from twofour.analysis import Analysis
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.mlir import ir
-from twofour.mlir_support import error_at
+from twofour.mlir_support import error_at, nested_ops
 from twofour.runtime import Launch, Loop, field_entry, step_entry
 from twofour.runtime.loops import Step
 from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE

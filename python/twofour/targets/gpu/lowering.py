@@ -2,9 +2,9 @@
 """From kernels in the gpu dialect to NVVM and to LLVM IR."""
 
 from twofour.diagnostics import located_in
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.layout.block_layout import BOX_BYTES
 from twofour.mlir import ir, llvm
+from twofour.mlir_support import nested_ops
 from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
 from twofour.targets.gpu.kernel_abi import MAP_ALIGNMENT, MAP_ATTRIBUTE, MAP_BYTES
 from twofour.targets.llvm_text import adapt

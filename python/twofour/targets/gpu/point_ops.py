@@ -7,10 +7,9 @@ LLVM's code generator ends the process at some of it.
 
 from collections.abc import Iterable
 
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.dialects.stencil.types import ResultType, TempType
 from twofour.mlir import arith, ir, llvm
-from twofour.mlir_support import error_at
+from twofour.mlir_support import error_at, nested_ops
 from twofour.targets.gpu import cuda_toolkit, libdevice
 
 # Intrinsics of LLVM that become an instruction or a few, with the results that the CPU gets.

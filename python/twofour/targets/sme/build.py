@@ -12,12 +12,11 @@ from twofour.dialects.stencil.transforms.reorganize import ReorganizePass
 from twofour.dialects.stencil.transforms.schedule_outer import ScheduleOuterPass
 from twofour.dialects.stencil.transforms.select_cover import SelectCoverPass
 from twofour.dialects.stencil.transforms.to_scatter import ToScatterPass
-from twofour.dialects.stencil.traversal import functions, nested_ops
 from twofour.errors import TwofourError
 from twofour.identifiers import identifier
 from twofour.kernels import Kernel
 from twofour.mlir import ir
-from twofour.mlir_support import error_at
+from twofour.mlir_support import error_at, functions, nested_ops
 from twofour.passes import ModulePass
 from twofour.program import select_function
 from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """From kernels over scalable vectors and matrix tiles to LLVM IR, by upstream's ArmSME passes."""
 
-from twofour.dialects.stencil.traversal import nested_ops
 from twofour.mlir import ir, llvm
+from twofour.mlir_support import nested_ops
 from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
 from twofour.targets.translation import check_translated
 
