@@ -12,6 +12,7 @@ import pytest
 import kernel_cases as cases
 import twofour
 from twofour.errors import TwofourError
+from twofour.kernels import Kernel
 from twofour.runtime import parse_boundary, slices
 from twofour.runtime.tiles import runs as tile_runs
 from twofour.runtime.tiles import stepping as tiled_stepping
@@ -51,6 +52,48 @@ def test_bits_of_single_steps(name, dtype):
             stepper = tiled(kernel, dtype, boundary, threads, tile)
             for count in (1, 2, steps):
                 cases.assert_same_bits(stepper.advance(u, count), states[count], boundary)
+
+
+@pytest.mark.parametrize(
+    "offsets",
+    [
+        [(0, -1), (0, 0), (0, 2)],
+        [(-2, 0), (0, 0), (1, 0)],
+        [(0, 0), (-1, 1), (1, -1)],
+        [(-1, 0, 0), (0, 0, 1)],
+        [(0, 2, 0), (0, -1, 0)],
+    ],
+)
+@pytest.mark.parametrize("steps", [1, 2, 5])
+def test_cells_beside_the_interior_are_kept(offsets, steps):
+    """Rims of any width, on axes that are read along and on others, from buffers used before."""
+    rank = len(offsets[0])
+    kernel = Kernel("k", tuple(offsets), (0.5, 0.25, 0.125)[: len(offsets)])
+    shape = (29, 41) if rank == 2 else (13, 11, 17)
+    lower, upper = (3, 4, 2)[:rank], tuple(n - 3 for n in shape)
+    u, other = np.random.default_rng(0).random((2, *shape))
+    expected = u.copy()
+    for _ in range(steps):
+        before = expected.copy()
+        expected[tuple(map(slice, lower, upper))] = sum(
+            weight
+            * before[tuple(slice(a + o, b + o) for a, b, o in zip(lower, upper, at, strict=True))]
+            for at, weight in zip(kernel.offsets, kernel.weights, strict=True)
+        )
+    executable = cases.compiled(kernel, "f64", "direct")
+    for tile, threads in itertools.product([(1, (4, 9, 8)), (2, (5, 7, 30)), None], (1, 3)):
+        stepper = executable.linear_stepper(
+            parse_boundary("fixed", rank),
+            threads,
+            (lower, upper),
+            tile and (tile[0], tile[1][:rank]),
+        )
+        for values in (other, u):
+            result = stepper.advance(values, steps)
+        np.testing.assert_allclose(result, expected, rtol=1e-13, atol=0)
+        outside = np.ones(shape, bool)
+        outside[tuple(map(slice, lower, upper))] = False
+        assert np.array_equal(result[outside], u[outside])
 
 
 @pytest.mark.parametrize(
@@ -148,7 +191,7 @@ def test_threads_that_are_done_help_those_that_are_late(monkeypatch):
     u = np.random.default_rng(4).random((64, 40))
     stepper = tiled(kernel, "f64", "periodic", 3, (2, (8, 40)))
     expected = stepper.advance(u, 2)
-    (program,) = stepper.plan(u.shape).programs._programs.values()
+    program = stepper.plan(u.shape).programs.program(2)
     result, seen = np.full_like(u, np.nan), []
 
     def one_thread_is_late(work, threads):

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from twofour.runtime.boundary import AxisBoundary, storage_constant
-from twofour.runtime.box import Box
+from twofour.runtime.box import Box, around
 from twofour.runtime.copies import row_axes
 from twofour.runtime.dtypes import ElementType
 from twofour.runtime.native import NativeKernel
@@ -60,6 +60,8 @@ class TileProgram:
 
     `layouts` are those of the source and the target. Of arrays that hold a halo one step is made;
     the halo of the source is read, that of the target is written as far as it consists of images.
+    An array of the domain is written `whole`, with the cells beside the interior as they are in the
+    source, or the interior alone.
     `first` is the kernel that reads the source, `last` the one that writes the target, the same as
     the others where they are None. Kernels compute at most `block` points at once along the last
     axis.
@@ -77,8 +79,10 @@ class TileProgram:
         first: NativeKernel | None = None,
         last: NativeKernel | None = None,
         block: int = 1,
+        whole: bool = False,
     ):
         self.steps = steps
+        self._whole = whole
         self._blocks = Blocks(block, max(1, CACHE_LINE // element.itemsize))
         self._first, self._last = first or kernel.native, last or kernel.native
         self._code, self._kernel, self._element = code, kernel, element
@@ -105,6 +109,8 @@ class TileProgram:
             if key not in known:
                 begin = len(self._commands)
                 self._add(self._steps_of(geometry, box))
+                if self._whole:
+                    self._keep(around(self._owned(geometry, box), box))
                 known[key] = begin, len(self._commands), box
             begin, end, first = known[key]
             shifts = [
@@ -129,7 +135,27 @@ class TileProgram:
         if axis == geometry.rank - 1:
             reach += self._blocks.points + self._blocks.line
         inside = geometry.interior
-        return lower - reach < inside.lower[axis] or upper + reach > inside.upper[axis]
+        return lower - reach <= inside.lower[axis] or upper + reach >= inside.upper[axis]
+
+    def _owned(self, geometry: Geometry, box: Box) -> Box:
+        """The box and what lies between it and the ends of the array that it is next to."""
+        inside, shape = geometry.interior, self._layouts[TARGET].shape
+        ends = zip(box.lower, box.upper, inside.lower, inside.upper, shape, strict=True)
+        lower, upper = zip(
+            *(
+                (begin if begin > least else 0, end if end < most else extent)
+                for begin, end, least, most, extent in ends
+            ),
+            strict=True,
+        )
+        return Box(lower, upper)
+
+    def _keep(self, boxes: Sequence[Box]) -> None:
+        """Commands that copy cells as they are."""
+        ones = (1,) * len(self._kernel.reach_lo)
+        for box in boxes:
+            cells = (Cells(array, box.lower, ones) for array in (SOURCE, TARGET))
+            self._command(Copy(*cells, box.shape))
 
     def _add(self, tile: TileSteps) -> None:
         for array, points in tile.scratch_points().items():

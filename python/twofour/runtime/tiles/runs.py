@@ -26,6 +26,10 @@ class Leg:
 
 def run_legs(legs: Sequence[Leg], threads: int) -> None:
     """Run legs one after the other on up to so many threads."""
+    if len(legs) == 1:
+        (leg,) = legs
+        run_sweeps(leg.program, leg.source, leg.target, leg.sweeps, threads)
+        return
     threads = max(1, min(threads, max(leg.program.tiles for leg in legs)))
     # Legs of one program share its workspace: the scratch arrays are in the caches.
     programs = {leg.program for leg in legs}
@@ -42,3 +46,17 @@ def run_legs(legs: Sequence[Leg], threads: int) -> None:
     run_together(work, threads)
     for program, workspace in workspaces.items():
         program.give_back(workspace)
+
+
+def run_sweeps(
+    program: TileProgram, source: np.ndarray, target: np.ndarray, sweeps: int, threads: int
+) -> None:
+    """Run one leg on up to so many threads: what a call of few steps has no time to do twice."""
+    threads = max(1, min(threads, program.tiles))
+    workspace = program.take_workspace(threads)
+    places = workspace, source.ctypes.data, target.ctypes.data, sweeps
+    if threads == 1:
+        program.drive(*places, 0, 1)
+    else:
+        run_together(lambda *part: program.drive(*places, *part), threads)
+    program.give_back(workspace)

@@ -36,7 +36,7 @@ from twofour.runtime.tiles.choice import (
 from twofour.runtime.tiles.itinerary import Itinerary, Pair, Stage
 from twofour.runtime.tiles.program import TileCode, TileProgram
 from twofour.runtime.tiles.resident import Residence
-from twofour.runtime.tiles.runs import Leg, run_legs
+from twofour.runtime.tiles.runs import Leg, run_legs, run_sweeps
 from twofour.runtime.tiles.steps import Geometry, Layout
 
 # Runs of fewer steps are not skewed, nor arrays before so many points times steps: it takes about
@@ -106,7 +106,9 @@ class TiledStepper:
         plan = self.plan(u.shape)
         if plan is None or steps == 0:
             return np.array(u, order="C", subok=False)
-        values = np.require(storage_view(np.asarray(u), self.element), requirements=["C", "A"])
+        values = storage_view(np.asarray(u), self.element)
+        if not (values.flags.c_contiguous and values.flags.aligned):
+            values = np.require(values, requirements=["C", "A"])
         result = plan.run(values, steps, progress)
         if progress is not None:
             progress(steps, steps)
@@ -130,7 +132,12 @@ class TiledStepper:
         return Geometry(interior, *reach, self.boundary, self.kernel.planes)
 
     def program(
-        self, geometry: Geometry, layouts: tuple[Layout, Layout], steps: int, extents: Sequence[int]
+        self,
+        geometry: Geometry,
+        layouts: tuple[Layout, Layout],
+        steps: int,
+        extents: Sequence[int],
+        whole: bool = False,
     ) -> TileProgram:
         """Sweeps of `steps` steps in tiles of about `extents` points."""
         shape = max((layout.shape for layout in layouts), key=math.prod)
@@ -150,6 +157,7 @@ class TiledStepper:
             first,
             last,
             self.kernel.block,
+            whole,
         )
 
 
@@ -161,9 +169,10 @@ class TilePrograms:
         # Of ordinary work.
         self.points = ordinary_points(math.prod(interior.shape), stepper.kernel.work)
         self._stepper, self._layout = stepper, Layout.of_domain(shape)
-        self._programs: dict[int, TileProgram] = {}
+        self._programs: dict[tuple[int, bool], TileProgram] = {}
+        self._single_sweeps: dict[int, tuple[TileProgram, int] | None] = {}
         self._are_skewed: dict[int, bool] = {}
-        # Points times steps of all runs.
+        # Points times steps of all runs that may be skewed.
         self._asked_for = 0
 
     @contextmanager
@@ -188,11 +197,12 @@ class TilePrograms:
 
     def skewed(self, steps: int) -> SkewedSteps | None:
         """So many steps as skewed ones, None where tiles are expected to be about as fast."""
+        if steps < FEWEST_SKEWED or self.geometry.rank < LEAST_RANK:
+            return None
         self._asked_for += steps * self.points
         s, steps = self._stepper, min(steps, MANY_STEPS)
         given = s.kernel.skewing is None or s.tile is not None or s.resident is not None
-        few = steps < FEWEST_SKEWED or self._asked_for < WORTH_PLANNING
-        if given or few or self.geometry.rank < LEAST_RANK:
+        if given or self._asked_for < WORTH_PLANNING:
             return None
         if steps not in self._are_skewed:
             self._are_skewed[steps] = self._is_worth_skewing(steps)
@@ -220,6 +230,21 @@ class TilePrograms:
         threads = worth_threads(self.points * most, self._stepper.threads)
         run_legs(legs, waking_threads(self.points * total, threads))
 
+    def single_sweep(self, steps: int) -> tuple[TileProgram, int] | None:
+        """The sweep that makes so many steps, and its threads; None where it takes several."""
+        if steps > MANY_STEPS:
+            return None
+        if steps not in self._single_sweeps:
+            self._single_sweeps[steps] = self._find_single_sweep(steps)
+        return self._single_sweeps[steps]
+
+    def _find_single_sweep(self, steps: int) -> tuple[TileProgram, int] | None:
+        if self.are_resident(steps) or self._tile(steps)[0] != steps:
+            return None
+        points = self.points * steps
+        threads = worth_threads(points, self._stepper.threads)
+        return self.program(steps, whole=True), waking_threads(points, threads)
+
     def are_resident(self, steps: int) -> bool:
         """Whether so many steps are made in arrays of the stepper's own."""
         if steps < 2 or self._stepper.tile is not None:
@@ -228,22 +253,26 @@ class TilePrograms:
             return True
         return self._choice is not None and steps >= self._choice.least_steps
 
-    def program(self, steps: int) -> TileProgram:
-        """Tiles of some of so many steps, in arrays that hold no halo."""
-        steps = min(steps, MANY_STEPS)
-        if steps not in self._programs:
-            self._programs[steps] = self._make(steps)
-        return self._programs[steps]
+    def program(self, steps: int, whole: bool = False) -> TileProgram:
+        """Tiles of some of so many steps, in arrays that hold no halo; see TileProgram."""
+        key = min(steps, MANY_STEPS), whole
+        if key not in self._programs:
+            depth, extents = self._tile(key[0])
+            layouts = self._layout, self._layout
+            self._programs[key] = self._stepper.program(
+                self.geometry, layouts, depth, extents, whole
+            )
+        return self._programs[key]
 
-    def _make(self, steps: int) -> TileProgram:
+    def _tile(self, steps: int) -> tuple[int, Sequence[int]]:
+        """The steps of a tile in a run of so many, and its extents."""
         s = self._stepper
         if s.tile is not None:
             depth, extents = s.tile
-        else:
-            itemsize, work = s.element.itemsize, s.kernel.work
-            choice = choose_tiles(self.geometry, itemsize, work, steps, s.threads, caches())
-            depth, extents = choice.steps, choice.extents
-        return s.program(self.geometry, (self._layout,) * 2, min(depth, steps), extents)
+            return min(depth, steps), extents
+        itemsize, work = s.element.itemsize, s.kernel.work
+        choice = choose_tiles(self.geometry, itemsize, work, steps, s.threads, caches())
+        return choice.steps, choice.extents
 
     @cached_property
     def _choice(self) -> ResidentChoice | None:
@@ -276,7 +305,7 @@ class _Plan:
         self.programs, self._refresh = programs, refresh
         self._pool, self._larger_pool = pool, larger_pool
         whole = Box.whole(programs.shape)
-        # Cells that sweeps do not write.
+        # Cells that sweeps do not write, one by one.
         self._kept = [box.slices for box in around(whole, programs.geometry.interior)]
 
     def run(self, u: np.ndarray, steps: int, progress: Callable | None) -> np.ndarray:
@@ -284,6 +313,14 @@ class _Plan:
         skewed = self.programs.skewed(steps)
         if skewed is not None:
             return skewed.run(u, steps, progress, self._pool.take, self._larger_pool.take)
+        single = self.programs.single_sweep(steps)
+        if single is not None:
+            program, threads = single
+            target = empty_beside(u, self._pool.take)
+            run_sweeps(program, u, target, 1, threads)
+            if self._refresh is not None:
+                self._refresh(target)
+            return target
         pair = Pair(lambda: self._beside(u), self._beside)
         with self.programs.stages(u, steps, pair) as stages:
             itinerary = Itinerary(stages, u)
