@@ -11,6 +11,8 @@ from twofour.mlir import func, ir
 from twofour.mlir_support import defining_op, nested_ops
 from twofour.targets.cpu.kernel_abi import IN_PLACE_ATTRIBUTE
 
+# Ops that execute kernels: what the kernel is, and the attribute that names it.
+KERNEL_CALLS = {"func.call": ("func.func", "callee"), "gpu.launch_func": ("gpu.func", "kernel")}
 # Ops that carry memory around without reading or writing it.
 _CARRIERS = ("func.return", "scf.for", "scf.yield", "memref.cast", CAST)
 
@@ -97,12 +99,14 @@ def _loaded_from(temp: ir.Value) -> ir.Value:
 
 
 def works_in_place(call: ir.Operation) -> bool:
-    """Whether a call is of a kernel that reads all of a point before it writes it."""
+    """Whether a call or launch is of a kernel that reads all of a point before it writes it."""
     module = call
     while module.parent is not None:
         module = module.parent
-    name = call.opview.callee.value
-    for function in nested_ops(module, "func.func"):
+    kind, callee = KERNEL_CALLS[call.name]
+    name = call.attributes[callee].value
+    name = name if isinstance(name, str) else name[-1]
+    for function in nested_ops(module, kind):
         if function.attributes["sym_name"].value == name:
             return IN_PLACE_ATTRIBUTE in function.attributes
     return False

@@ -31,6 +31,7 @@ from typing import ClassVar
 from twofour.dialects.stencil.aliases import is_memory, may_alias, root
 from twofour.dialects.stencil.box import Box
 from twofour.dialects.stencil.memory_uses import (
+    KERNEL_CALLS,
     copied_before_stores,
     is_written_before_last_read,
     load_of,
@@ -86,7 +87,7 @@ class _Function:
         # Known before ops are erased, block by block.
         self.loads = [load_of(op) for op in nested_ops(function, "stencil.load")]
         self.views_read = {
-            call.operation: views_read(call) for call in nested_ops(function, "func.call")
+            call.operation: views_read(call) for call in nested_ops(function, *KERNEL_CALLS)
         }
 
     def run(self) -> None:
@@ -201,7 +202,7 @@ class _Function:
             if use.owner.operation.name != "memref.cast":
                 continue
             for call in (inner.owner.operation for inner in use.owner.results[0].uses):
-                if call.name == "func.call" and works_in_place(call):
+                if call.name in KERNEL_CALLS and works_in_place(call):
                     return call
         return None
 

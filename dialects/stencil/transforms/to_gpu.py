@@ -139,7 +139,7 @@ class ConvertStencilToGpuPass(ModulePass):
         fields = [*(item.temp for item in inputs), *apply.results]
         shape = grid.launch(min(_itemsize(field.type.element_type) for field in fields))
         with self._kernels(module), apply.location:
-            function = gpu_function(name, region.argument_types(), views, shape)
+            function = gpu_function(name, region.argument_types(), views, shape, in_place=True)
             entry = function.regions[0].blocks[0]
             with ir.InsertionPoint(entry):
                 _emit_point(region, grid, entry)

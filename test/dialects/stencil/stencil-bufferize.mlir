@@ -383,6 +383,59 @@ func.func @point_by_point(%u: !field) {
 !part = memref<64xf64, strided<[1], offset: ?>>
 !view = memref<?xf64, strided<[1], offset: ?>>
 
+// Kernels of a GPU may, too; the second one does not say that it reads before it writes.
+
+// CHECK-LABEL: func.func @launched(
+// CHECK-SAME: %[[U:[a-z0-9]+]]: memref<66xf64>, %[[V:[a-z0-9]+]]: memref<66xf64>
+// CHECK-DAG: %[[TARGET:.*]] = memref.subview %[[U]][1] [64] [1] : memref<66xf64>
+// CHECK-DAG: %[[OUT:.*]] = memref.cast %[[TARGET]]
+// CHECK: gpu.launch_func @kernels::@in_place {{.*}}, %[[OUT]] :
+// CHECK-NOT: memref.copy
+// CHECK: %[[RESULT:.*]] = memref.alloc() : memref<64xf64>
+// CHECK: gpu.launch_func @kernels::@other
+// CHECK: memref.copy %[[RESULT]]
+module attributes {gpu.container_module} {
+  func.func @launched(%u: !field, %v: !field) {
+    %c1 = arith.constant 1 : index
+    %t = "stencil.load"(%u) : (!field) -> !temp
+    %m0 = builtin.unrealized_conversion_cast %t : !temp to !static
+    %part0 = memref.subview %m0[1] [64] [1] : !static to !part
+    %in0 = memref.cast %part0 : !part to !view
+    %alloc0 = memref.alloc() : memref<64xf64>
+    %out0 = memref.cast %alloc0 : memref<64xf64> to !view
+    gpu.launch_func @kernels::@in_place blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%in0 : !view, %out0 : !view)
+    %r = builtin.unrealized_conversion_cast %alloc0 : memref<64xf64> to !inner
+    "stencil.store"(%r, %u) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+    %s = "stencil.load"(%v) : (!field) -> !temp
+    %m1 = builtin.unrealized_conversion_cast %s : !temp to !static
+    %part1 = memref.subview %m1[1] [64] [1] : !static to !part
+    %in1 = memref.cast %part1 : !part to !view
+    %alloc1 = memref.alloc() : memref<64xf64>
+    %out1 = memref.cast %alloc1 : memref<64xf64> to !view
+    gpu.launch_func @kernels::@other blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%in1 : !view, %out1 : !view)
+    %q = builtin.unrealized_conversion_cast %alloc1 : memref<64xf64> to !inner
+    "stencil.store"(%q, %v) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+    return
+  }
+  gpu.module @kernels {
+    gpu.func @other(%a: !view, %b: !view) kernel {
+      gpu.return
+    }
+    gpu.func @in_place(%a: !view, %b: !view) kernel attributes {stencil.in_place} {
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+!static = memref<66xf64, strided<[1], offset: ?>>
+!part = memref<64xf64, strided<[1], offset: ?>>
+!view = memref<?xf64, strided<[1], offset: ?>>
+
 func.func private @in_place(!view, !view) attributes {stencil.in_place}
 func.func private @kernel(!view, !view)
 

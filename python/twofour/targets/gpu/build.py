@@ -25,6 +25,7 @@ from twofour.dialects.nm.transforms.to_gpu import ConvertNmToGpuPass
 from twofour.dialects.stencil.transforms.add_boundary_kernels import AddBoundaryKernelsPass
 from twofour.dialects.stencil.transforms.bufferize import BufferizePass
 from twofour.dialects.stencil.transforms.copy_to_gpu import ConvertCopyToGpuPass
+from twofour.dialects.stencil.transforms.fuse_siblings import FuseSiblingsPass
 from twofour.dialects.stencil.transforms.to_gpu import ConvertStencilToGpuPass
 from twofour.dialects.stencil.transforms.to_nm import ConvertStencilToNmPass
 from twofour.errors import TwofourError, Unsuitable
@@ -308,7 +309,8 @@ def _to_gpu(build: _Build, options: CompileOptions) -> None:
         if choice.rolling:
             _check_march(found, choice, layout)
         plain = replace(plain, aligned=True, rolling=way.rolling, levels=way.levels, **layout)
-    found.run([plain, BufferizePass(), ConvertCopyToGpuPass(chip=chip)])
+    siblings = [] if found.is_step else [FuseSiblingsPass()]
+    found.run([*siblings, plain, BufferizePass(), ConvertCopyToGpuPass(chip=chip)])
     inline_calls(found.module, found.filename)
 
 

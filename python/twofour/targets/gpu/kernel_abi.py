@@ -17,7 +17,7 @@ from twofour.dialects.stencil.box import Box
 from twofour.identifiers import free_name
 from twofour.mlir import arith, gpu, ir, llvm, memref
 from twofour.runtime.devices.launching import block_count
-from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
+from twofour.targets.cpu.kernel_abi import IN_PLACE_ATTRIBUTE, INPUTS_ATTRIBUTE
 
 LAUNCH_ATTRIBUTE = "stencil.launch"
 KERNELS = "kernels"  # the gpu.module that holds them, where that name is free
@@ -117,11 +117,16 @@ def _kernels(module: ir.Operation) -> ir.OpView | None:
 
 
 def gpu_function(
-    name: str, arguments: Sequence[ir.Type], inputs: int, shape: BlockShape
+    name: str,
+    arguments: Sequence[ir.Type],
+    inputs: int,
+    shape: BlockShape,
+    in_place: bool = False,
 ) -> gpu.GPUFuncOp:
     """A kernel with an empty entry block, at the current insertion point.
 
-    The first `inputs` arguments are input views; numbers and output views follow.
+    The first `inputs` arguments are input views; numbers and output views follow. Of a kernel that
+    works `in_place`, outputs may be inputs that it reads at the same points only.
     """
     kind = ir.FunctionType.get(list(arguments), [])
     function = gpu.GPUFuncOp(ir.TypeAttr.get(kind), name, known_block_size=[shape.threads, 1, 1])
@@ -130,6 +135,8 @@ def gpu_function(
     count = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), inputs)
     function.attributes[INPUTS_ATTRIBUTE] = count
     function.attributes[LAUNCH_ATTRIBUTE] = shape.to_attribute()
+    if in_place:
+        function.attributes[IN_PLACE_ATTRIBUTE] = ir.UnitAttr.get()
     # It bounds the registers of a thread. Without it ptxas spills to make room for more blocks than
     # shared memory does.
     i32 = ir.IntegerType.get_signless(32)

@@ -50,7 +50,7 @@ def build_simt_kernel(kernel: DirectKernel, element: str, grid: PointGrid, items
     """Insert the kernel's function, for fields of `element`, at the current insertion point."""
     inputs = len(kernel.inputs) + kernel.has_addend
     views = [view_type(kernel.rank, ir.Type.parse(element))] * (inputs + 1)
-    function = gpu_function(kernel.name, views, inputs, grid.launch(itemsize))
+    function = gpu_function(kernel.name, views, inputs, grid.launch(itemsize), in_place=True)
     entry = function.regions[0].blocks[0]
     with ir.InsertionPoint(entry):
         _Emitter(kernel, element, entry, grid, itemsize).emit()
