@@ -68,15 +68,22 @@ class AppliedRegion:
         first = len(self.inputs) + len(self.scalars)
         return list(arguments[first : first + len(self.apply.results)])
 
-    def move(
-        self, arguments: Sequence[ir.Value], point: list[ir.Value], constants: EntryConstants
+    def emit(
+        self,
+        arguments: Sequence[ir.Value],
+        points: Sequence[list[ir.Value]],
+        constants: EntryConstants,
     ) -> None:
-        """Move the region's ops to the insertion point, inside the kernel.
+        """Compute the region at the insertion point, inside the kernel, once for each of `points`.
 
-        Accesses become loads at `point`, which counts from the start of the output views, and
-        `stencil.return` becomes stores to these. The apply is left with an empty block.
+        Points count from the start of the output views. Accesses become loads, and what
+        `stencil.return` has is stored after all of them.
         """
-        _Move(self, arguments, point, constants).run()
+        outputs = self.outputs(arguments)
+        found = [_Copy(self, arguments, point, constants).run() for point in points]
+        for point, values in zip(points, found, strict=True):
+            for value, view in zip(values, outputs, strict=True):
+                memref.store(value, view, point)
 
 
 def is_constant(value: ir.Value) -> bool:
@@ -113,23 +120,23 @@ def _computed_outside(apply: ApplyOp) -> ir.Operation | None:
     return None
 
 
-class _Move:
+class _Copy:
     def __init__(self, region: AppliedRegion, arguments, point, constants: EntryConstants):
         self.apply, self.domain = region.apply, region.domain
         self.views = region.views(arguments)
         scalars = arguments[len(region.inputs) :]
         self.scalars = dict(zip(region.scalars, scalars, strict=False))
-        self.outputs = region.outputs(arguments)
         self.point, self.constants = point, constants
-        self.kernel = self.outputs[0].owner.owner.operation
+        self.kernel = region.outputs(arguments)[0].owner.owner.operation
+        self.returned: list[ir.Value] = []
 
-    def run(self) -> None:
-        # An op that holds the place where the region's ops go, in their order.
-        anchor = arith.ConstantOp(ir.IndexType.get(), 0).operation
-        for op in list(self.apply.block.operations):
-            op.operation.move_before(anchor)
-        moved = [op for op in anchor.block.operations if op.operation != anchor]
-        anchor.erase()
+    def run(self) -> list[ir.Value]:
+        """The values that the region returns."""
+        clone = self.apply.operation.clone()
+        moved = list(clone.opview.block.operations)
+        for op in moved:
+            op.operation.move_before(clone.operation)
+        clone.erase()
         for op in moved:
             for inner in nested_ops(op):
                 self._copy_captured(inner)
@@ -142,6 +149,7 @@ class _Move:
         for op in moved:
             for inner in nested_ops(op):
                 self._replace(inner)
+        return self.returned
 
     def _copy_captured(self, op) -> None:
         """Scalars become arguments of the kernel; constants from outside are copied into it."""
@@ -171,6 +179,5 @@ class _Move:
             elif name == "stencil.store_result":
                 op.results[0].replace_all_uses_with(op.operands[0])
             elif name == "stencil.return":
-                for value, view in zip(op.operands, self.outputs, strict=True):
-                    memref.store(value, view, point)
+                self.returned = list(op.operands)
         op.operation.erase()

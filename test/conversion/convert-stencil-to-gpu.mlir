@@ -112,29 +112,43 @@ func.func @chain(%t: !temp, %u: !temp, %c: !inner) -> !inner {
 !temp = !stencil.temp<#stencil.bounds<[-1, -1], [9, 17]>, f64>
 !inner = !stencil.temp<#stencil.bounds<[0, 0], [8, 16]>, f64>
 
-// The region of an apply is the body of a kernel with a thread for each point. Index 0 of the input
-// is offset [-1, 1]; functions are intrinsics that PTX has instructions for.
+// The region of an apply is computed for each of the four rows of a thread, or row by row at the end.
+// Index 0 of the input is offset [-1, 1]; functions are intrinsics that PTX has instructions for. All
+// rows are read before the first is written.
 
 // CHECK-LABEL: func.func @apply(
 // CHECK-SAME: %[[K:[a-z0-9]+]]: f64
 // CHECK: memref.subview %{{.*}}[0, 1] [10, 17] [1, 1]
 // CHECK: gpu.launch_func @kernels::@apply_kernel0 {{.*}} args(%{{.*}} : memref<?x?xf64, strided<[?, 1], offset: ?>>, %[[K]] : f64, %{{.*}} : memref<?x?xf64, strided<[?, 1], offset: ?>>)
 // CHECK: gpu.func @apply_kernel0(%[[IN:[a-z0-9]+]]: memref<?x?xf64, strided<[?, 1], offset: ?>>, %[[SCALAR:[a-z0-9]+]]: f64, %[[OUT:[a-z0-9]+]]: memref<?x?xf64, strided<[?, 1], offset: ?>>) kernel
-// CHECK-SAME: tile = array<i64: 4, 64>
+// CHECK-SAME: stencil.in_place
+// CHECK-SAME: tile = array<i64: 16, 64>
 // CHECK-DAG: %[[C1:.*]] = arith.constant 1 : index
 // CHECK-DAG: %[[C2:.*]] = arith.constant 2 : index
-// CHECK: %[[LESS0:.*]] = arith.cmpi slt, %[[I:.*]], %{{.*}} : index
-// CHECK-NEXT: %[[LESS1:.*]] = arith.cmpi slt, %[[J:.*]], %{{.*}} : index
-// CHECK-NEXT: %[[INSIDE:.*]] = arith.andi %[[LESS0]], %[[LESS1]]
+// CHECK-DAG: %[[C3:.*]] = arith.constant 3 : index
+// CHECK: %[[INSIDE:.*]] = arith.cmpi slt, %[[J:.*]], %{{.*}} : index
 // CHECK-NEXT: scf.if %[[INSIDE]] {
-// CHECK-NEXT: %[[A:.*]] = memref.load %[[IN]][%[[I]], %[[J]]]
+// CHECK-NEXT: %[[LAST:.*]] = arith.addi %[[I:.*]], %[[C3]]
+// CHECK-NEXT: %[[WHOLE:.*]] = arith.cmpi slt, %[[LAST]], %{{.*}} : index
+// CHECK-NEXT: scf.if %[[WHOLE]] {
+// CHECK-NEXT: %[[SECOND:.*]] = arith.addi %[[I]], %[[C1]]
+// CHECK: %[[A:.*]] = memref.load %[[IN]][%[[I]], %[[J]]]
 // CHECK-NEXT: %[[I2:.*]] = arith.addi %[[I]], %[[C2]]
 // CHECK-NEXT: %[[J1:.*]] = arith.addi %[[J]], %[[C1]]
 // CHECK-NEXT: %[[B:.*]] = memref.load %[[IN]][%[[I2]], %[[J1]]]
 // CHECK-NEXT: %[[P:.*]] = arith.mulf %[[A]], %[[B]]
 // CHECK-NEXT: %[[ROOT:.*]] = llvm.call_intrinsic "llvm.sqrt.f64"(%[[P]])
 // CHECK-NEXT: %[[R:.*]] = arith.addf %[[ROOT]], %[[SCALAR]]
-// CHECK-NEXT: memref.store %[[R]], %[[OUT]][%[[I]], %[[J]]]
+// CHECK-NEXT: memref.load %[[IN]][%[[SECOND]], %[[J]]]
+// CHECK-COUNT-5: memref.load %[[IN]]
+// CHECK-NOT: memref.load
+// CHECK: memref.store %[[R]], %[[OUT]][%[[I]], %[[J]]]
+// CHECK-NEXT: memref.store %{{.*}}, %[[OUT]][%[[SECOND]], %[[J]]]
+// CHECK-COUNT-2: memref.store
+// CHECK-NEXT: } else {
+// CHECK-NEXT: scf.for %[[ROW:.*]] = %[[I]] to %{{.*}} step %[[C1]] {
+// CHECK-COUNT-2: memref.load %[[IN]]
+// CHECK: memref.store %{{.*}}, %[[OUT]][%[[ROW]], %[[J]]]
 // CHECK-NEXT: }
 // CHECK-NOT: "stencil.
 func.func @apply(%t: !temp, %k: f64) -> !inner {

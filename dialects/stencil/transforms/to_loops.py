@@ -32,7 +32,7 @@ def _emit_loops(
     def loop(point: list[ir.Value]) -> None:
         axis = len(point)
         if axis == region.domain.rank:
-            region.move(arguments, point, constants)
+            region.emit(arguments, [point], constants)
             return
         begin, end = outermost
         if axis > 0:
