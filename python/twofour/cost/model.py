@@ -31,8 +31,8 @@ LIMITED = ("l2", "l1", "mma", "fma", "issue")
 # share a ring wait for each other: it grows by OVERLAP_BLOCK with each of up to MOST_BLOCKS blocks.
 # Warps that wait for what they read to registers add OVERLAP_REGISTERS instead. All of this was
 # fitted to 1121 layouts on H200s, those near the fastest of their kernel first, but OVERLAP_POINTS
-# to plain CUDA kernels (see twofour.cost.simt), and OVERLAP_TILES to the 16 tiles of table 2.
-OVERLAP, OVERLAP_MMA, OVERLAP_POINTS, OVERLAP_TILES = 2.45, 1.4, 3.0, 1.3
+# to threads of one vector, of 123 kernels and types, and OVERLAP_TILES to the 16 tiles of table 2.
+OVERLAP, OVERLAP_MMA, OVERLAP_POINTS, OVERLAP_TILES = 2.45, 1.4, 1.5, 1.3
 OVERLAP_WARP, OVERLAP_BLOCK, MOST_BLOCKS, OVERLAP_REGISTERS = 0.041, 0.29, 5, 0.56
 WAVEFRONT_BYTES = 128
 # Marches are slower by so much for every doubling of what they work on at a time, from about so

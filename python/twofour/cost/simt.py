@@ -37,10 +37,9 @@ VIEW_AXIS, ROW_ADDRESS = 4, 1
 # all built-in kernels.
 REGISTERS, REGISTERS_AXIS = 2, 6
 VECTOR_REGISTERS, VECTOR_REGISTERS_AXIS, VECTOR_HELD = 13, 1, 0.9
-# Of what threads read and write so much is on its way: fitted, with `OVERLAP_POINTS` of the model,
-# to the plain CUDA kernels of twofour.bench.measured, each of one vector a thread, on an H200 and
-# an H100.
-ON_ITS_WAY = 0.65
+# So many of these a thread can do without where that makes room for all warps of a multiprocessor:
+# ptxas spills nothing of any built-in kernel for it. Registers come in steps of REGISTER_STEP.
+SPARED, REGISTER_STEP = 5, 8
 
 Row = tuple[int, ...]
 
@@ -143,6 +142,22 @@ class _Launch:
         return sectors(column * self.itemsize, LANES * self.width * self.itemsize)
 
 
+def full_blocks(kernel: DirectKernel, grid: PointGrid, element: str, chip: Chip) -> int | None:
+    """The blocks of a whole multiprocessor, where threads can do with the registers for that.
+
+    Those of vectors are meant; None for all others.
+    """
+    blocks, registers = _full(chip, math.prod(grid.threads))
+    launch = _Launch(kernel, grid, element, (1,) * grid.rank)
+    return blocks if grid.vectors and launch.registers() <= registers + SPARED else None
+
+
+def _full(chip: Chip, threads: int) -> tuple[int, int]:
+    """The blocks that have all warps of a multiprocessor, and the registers of a thread then."""
+    blocks = chip.warps * LANES // threads
+    return blocks, chip.registers // (blocks * threads) // REGISTER_STEP * REGISTER_STEP
+
+
 def _terms(terms: Terms) -> int:
     return sum(1 for weight in terms.weights if weight)
 
@@ -208,6 +223,8 @@ def simt_costs(
     itemsize, points = launch.itemsize, launch.points
     if registers is None:
         registers = launch.registers()
+        if full_blocks(kernel, grid, element, chip):
+            registers = min(registers, _full(chip, launch.threads)[1])
     warps, blocks = resident(chip, registers, launch.threads, 0)
     by_warp = launch.warps / points
     asked = launch.blocks * launch.block_sectors() + launch.warps * launch.stored_sectors()
@@ -218,8 +235,8 @@ def simt_costs(
         l2_bytes=SECTOR * asked / points,
         dram_bytes=itemsize * (len(launch.reads) + 1),
         store_bytes=itemsize,
-        # First what is read, then what is written; the halo is mostly in a cache.
-        bytes_in_flight=ON_ITS_WAY * LANES * itemsize * grid.points,
+        # The halo is mostly in a cache.
+        bytes_in_flight=LANES * itemsize * grid.points,
         resident_warps=warps,
         resident_blocks=blocks,
         blocks=launch.blocks,

@@ -30,7 +30,13 @@ TABLE_2_ENTRIES = (
     ("f64", "simt", 1),
     ("f64", "dense", 1),
 )
-OTHER_ENTRIES = (("f16", "auto", 1), ("f16", "simt", 1), ("f32", "auto", 1), ("f64", "auto", 1))
+OTHER_ENTRIES = (
+    ("f16", "auto", 1),
+    ("f16", "simt", 1),
+    ("f16", "stream", 1),
+    ("f32", "auto", 1),
+    ("f64", "auto", 1),
+)
 # Other kernels in other types are compared with these alone: libraries take minutes for them.
 FEW_BASELINES = (COPY, PLAIN)
 

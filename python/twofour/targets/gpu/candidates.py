@@ -186,8 +186,14 @@ def _best_way(ways: Mapping[Way, Callable], wanted: _Sweep) -> tuple[Way, Costs]
         found.append((way, cost, seconds))
     if not found:
         raise refusal
-    way, cost, _ = about_fastest(found, lambda each: each[2])[0]
+    fastest_ways = about_fastest(found, _seconds_of_way)
+    levels = (each for each in fastest_ways if each[0].levels)
+    way, cost, _ = next(levels, min(fastest_ways, key=_seconds_of_way))
     return way, cost
+
+
+def _seconds_of_way(found: tuple[Way, Costs, float]) -> float:
+    return found[2]
 
 
 def _stream(wanted: _Sweep) -> Costs:
@@ -285,7 +291,6 @@ def _rolling(wanted: _Sweep, sweep: LinearSweep, levels: int) -> Costs:
     return replace(costs, steps=wanted.sweep.steps)
 
 
-# By schedule, in the order of preference.
 _WAYS: dict[str, dict[Way, Callable[[_Sweep], Costs]]] = {
     "stream": {Way(levels=True): _stream_levels, Way(): _stream_once},
     "simt": {

@@ -122,11 +122,13 @@ def gpu_function(
     inputs: int,
     shape: BlockShape,
     in_place: bool = False,
+    room_for: int | None = None,
 ) -> gpu.GPUFuncOp:
     """A kernel with an empty entry block, at the current insertion point.
 
     The first `inputs` arguments are input views; numbers and output views follow. Of a kernel that
-    works `in_place`, outputs may be inputs that it reads at the same points only.
+    works `in_place`, outputs may be inputs that it reads at the same points only. Its threads leave
+    registers for so many blocks on a multiprocessor, those that are resident unless given.
     """
     kind = ir.FunctionType.get(list(arguments), [])
     function = gpu.GPUFuncOp(ir.TypeAttr.get(kind), name, known_block_size=[shape.threads, 1, 1])
@@ -140,7 +142,7 @@ def gpu_function(
     # It bounds the registers of a thread. Without it ptxas spills to make room for more blocks than
     # shared memory does.
     i32 = ir.IntegerType.get_signless(32)
-    function.attributes["nvvm.minctasm"] = ir.IntegerAttr.get(i32, shape.resident or 1)
+    function.attributes["nvvm.minctasm"] = ir.IntegerAttr.get(i32, room_for or shape.resident or 1)
     function.regions[0].blocks.append(*arguments)
     return function
 

@@ -46,11 +46,17 @@ def point_grid(kernel: DirectKernel, itemsize: int, aligned: bool = False) -> Po
     return PointGrid(kernel.rank, points)
 
 
-def build_simt_kernel(kernel: DirectKernel, element: str, grid: PointGrid, itemsize: int) -> None:
-    """Insert the kernel's function, for fields of `element`, at the current insertion point."""
+def build_simt_kernel(
+    kernel: DirectKernel, element: str, grid: PointGrid, itemsize: int, room_for: int | None = None
+) -> None:
+    """Insert the kernel's function, for fields of `element`, at the current insertion point.
+
+    Registers are left for `room_for` blocks on a multiprocessor.
+    """
     inputs = len(kernel.inputs) + kernel.has_addend
     views = [view_type(kernel.rank, ir.Type.parse(element))] * (inputs + 1)
-    function = gpu_function(kernel.name, views, inputs, grid.launch(itemsize), in_place=True)
+    shape = grid.launch(itemsize)
+    function = gpu_function(kernel.name, views, inputs, shape, in_place=True, room_for=room_for)
     entry = function.regions[0].blocks[0]
     with ir.InsertionPoint(entry):
         _Emitter(kernel, element, entry, grid, itemsize).emit()
