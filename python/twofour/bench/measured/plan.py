@@ -10,7 +10,7 @@ from twofour.errors import SourceLocation, TwofourError
 from twofour.files import write_files
 from twofour.runtime.reach import Extents, Reach, halo_of
 
-FORMAT = 3
+FORMAT = 4
 FILE = "plan.json"
 
 
@@ -74,12 +74,41 @@ class Group:
 
 
 @dataclass(frozen=True)
+class FieldGroup:
+    """A program over several fields, in a bundle file, and the loops that it is compared with.
+
+    `label` is its name in tables, `shape` the points per axis that it computes, with `halo` cells
+    around them that stay as they are. `loaded` and `stored` are positions of arguments; after a
+    call argument i takes over the array of argument rotation[i]. `loops` are the statements of a
+    point, a list for each loop over all points (twofour.bench.cpu.field_example).
+    """
+
+    program: str
+    label: str
+    dtype: str
+    shape: Extents
+    halo: int
+    loaded: tuple[int, ...]
+    stored: tuple[int, ...]
+    rotation: tuple[int, ...]
+    loops: tuple[tuple[str, ...], ...]
+    file: str
+    sha256: str
+
+    @property
+    def key(self) -> str:
+        """The name of its results."""
+        return f"{self.program}-{self.dtype}"
+
+
+@dataclass(frozen=True)
 class Plan:
     """Groups to measure on a chip that runs `target`, and what the plan was made with."""
 
     target: str
     versions: dict[str, str]
     groups: tuple[Group, ...]
+    fields: tuple[FieldGroup, ...] = ()
 
     @property
     def sha256(self) -> str:
@@ -102,7 +131,8 @@ def load_plan(folder: str) -> Plan:
             found = json.load(file)
         if found["format"] != FORMAT:
             raise ValueError(f"format {found['format']}")
-        return Plan(found["target"], found["versions"], tuple(map(_group, found["groups"])))
+        groups, fields = tuple(map(_group, found["groups"])), tuple(map(_fields, found["fields"]))
+        return Plan(found["target"], found["versions"], groups, fields)
     except OSError as failure:
         reason = (failure.strerror or str(failure)).lower()
         raise TwofourError(f"cannot read the file: {reason}", SourceLocation(path)) from None
@@ -123,3 +153,8 @@ def _group(found: dict) -> Group:
             "entries": tuple(Entry(**entry) for entry in found["entries"]),
         }
     )
+
+
+def _fields(found: dict) -> FieldGroup:
+    numbers = {name: tuple(found[name]) for name in ("shape", "loaded", "stored", "rotation")}
+    return FieldGroup(**{**found, **numbers, "loops": tuple(map(tuple, found["loops"]))})

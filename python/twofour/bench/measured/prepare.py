@@ -4,13 +4,17 @@
 import os
 from collections.abc import Sequence
 
+from twofour.bench.cpu.cube_programs import CUBE_EXAMPLES
+from twofour.bench.cpu.field_example import FieldExample
+from twofour.bench.cpu.plane_programs import PLANE_EXAMPLES
 from twofour.bench.measured.baselines import BASELINES, COPY, PLAIN
 from twofour.bench.measured.measurements import check_unmeasured
-from twofour.bench.measured.plan import Entry, Group, Plan
+from twofour.bench.measured.plan import Entry, FieldGroup, Group, Plan
 from twofour.bench.predicted.setting import over
 from twofour.bench.report import check_folder, versions
 from twofour.cost.explore import DOMAINS
 from twofour.errors import Unsuitable
+from twofour.frontend.source import ProgramText
 from twofour.kernels import TABLE_2, Kernel, built_in_kernels
 from twofour.options import CompileOptions
 from twofour.pipeline import PipelineFailure
@@ -39,10 +43,14 @@ OTHER_ENTRIES = (
 )
 # Other kernels in other types are compared with these alone: libraries take minutes for them.
 FEW_BASELINES = (COPY, PLAIN)
+# Programs over several fields: types, and the points along each axis, by the number of axes.
+FIELD_TYPES, FIELD_EDGES = ("f32", "f64"), {2: 8192, 3: 512}
 
 
 def prepare(folder: str, target: str, names: Sequence[str] | None = None) -> str:
     """Write bundles and plan of all built-in kernels, or of those named; says what was written.
+
+    With all kernels there are programs over several fields, too.
 
     Raises TwofourError for a folder that cannot be written, or that holds results.
     """
@@ -59,8 +67,12 @@ def prepare(folder: str, target: str, names: Sequence[str] | None = None) -> str
         for dtype in dict.fromkeys(dtype for dtype, _, _ in wanted):
             choices = [(s, steps) for d, s, steps in wanted if d == dtype]
             groups.append(_group(folder, target, kernel, dtype, choices))
-    Plan(target, versions(), tuple(groups)).save(folder)
-    return f"{len(groups)} groups, {sum(len(g.entries) for g in groups)} bundles for {target}"
+    programs = (*PLANE_EXAMPLES, *CUBE_EXAMPLES) if names is None else ()
+    pairs = [(example, dtype) for example in programs for dtype in FIELD_TYPES]
+    fields = tuple(_fields(folder, target, *pair) for pair in over(pairs, "compiling"))
+    Plan(target, versions(), tuple(groups), fields).save(folder)
+    bundles = sum(len(group.entries) for group in groups) + len(fields)
+    return f"{len(groups) + len(fields)} groups, {bundles} bundles for {target}"
 
 
 def _group(
@@ -88,6 +100,26 @@ def _group(
         weights=kernel.weights,
         baselines=tuple(BASELINES) if compared else FEW_BASELINES,
         entries=tuple(entries.values()),
+    )
+
+
+def _fields(folder: str, target: str, example: FieldExample, dtype: str) -> FieldGroup:
+    edge, file = FIELD_EDGES[example.rank], f"{example.name}-{dtype}.tfb"
+    program = ProgramText(f"{example.name}.mlir", example.mlir(edge).replace("f64", dtype))
+    bundle = compile_gpu(program, CompileOptions(target)).bundle
+    bundle.save(os.path.join(folder, file))
+    return FieldGroup(
+        program=example.name,
+        label=example.label,
+        dtype=dtype,
+        shape=(edge,) * example.rank,
+        halo=example.halo,
+        loaded=example.loaded,
+        stored=example.stored,
+        rotation=example.rotation,
+        loops=example.loops,
+        file=file,
+        sha256=bundle.sha256,
     )
 
 

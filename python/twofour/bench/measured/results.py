@@ -2,13 +2,15 @@
 """The report of what was measured."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from twofour.bench.measured import field_source
 from twofour.bench.measured.baselines import COPY, CUDNN, PLAIN, TRITON
+from twofour.bench.measured.field_contest import OWN, STEP_ERROR, STEPS
 from twofour.bench.measured.measurements import read_results
-from twofour.bench.measured.plan import Group, load_plan, own_name
+from twofour.bench.measured.plan import FieldGroup, Group, load_plan, own_name
 from twofour.bench.report import Report
 from twofour.bench.section import Column, Plot, Section, Table, table
 from twofour.errors import TwofourError
@@ -27,12 +29,20 @@ Rates of baselines and of every schedule, in true steps; *chosen* is what the co
 itself. The spread is that of the samples of one contestant, over their median. A dash: absent,
 refused or wrong, as listed below."""
 
+FIELDS_TEXT = f"""\
+{STEPS} steps of programs over several fields, halos that stay zero. *{OWN}*: one call from Python,
+which copies its input fields and returns new ones. *{PLAIN}*: a kernel for each loop over all
+points, one point a thread, in arrays of its own, all steps as a CUDA graph. *Of a copy*: the
+least time of a step, in which each loop reads and writes every field once at the rate of a copy,
+over the time it takes. Both results are within {STEP_ERROR} units of the last place of 1 a step of
+each other."""
+
 
 @dataclass(frozen=True)
 class _Measured:
     """A group: by name, the seconds and steps of one sweep, and why others were left out."""
 
-    group: Group
+    group: Group | FieldGroup
     seconds: dict[str, list[float]]
     steps: dict[str, int]
     left_out: dict[str, str]
@@ -43,6 +53,11 @@ class _Measured:
             return None
         points = math.prod(self.group.shape)
         return points * self.steps[name] / median(self.seconds[name]) / 1e9
+
+    def spread(self, names: Collection[str] | None = None) -> float | None:
+        """The largest spread of samples, of those named or of all, in percent of the median."""
+        found = [s for n, s in self.seconds.items() if names is None or n in names]
+        return max((100 * (max(s) - min(s)) / median(s) for s in found), default=None)
 
     def chosen(self, steps: int) -> str | None:
         """The contestant that the compiler takes by itself for so many steps a sweep."""
@@ -57,11 +72,13 @@ def report_of(folder: str) -> Report:
     plan = load_plan(folder)
     header, found = read_results(folder, plan)
     groups = [_read(group, found[group.key]) for group in plan.groups if group.key in found]
-    if not groups:
-        raise TwofourError(f"expected groups that were measured, got none of {len(plan.groups)}")
+    fields = [_read(group, found[group.key]) for group in plan.fields if group.key in found]
+    measured, planned = len(groups) + len(fields), len(plan.groups) + len(plan.fields)
+    if not measured:
+        raise TwofourError(f"expected groups that were measured, got none of {planned}")
     basis = BASIS.format(protocol=header["protocol"])
-    if len(groups) < len(plan.groups):
-        basis += f"\n\n{len(groups)} of {len(plan.groups)} groups of the plan were measured."
+    if measured < planned:
+        basis += f"\n\n{measured} of {planned} groups of the plan were measured."
     by_type = {
         dtype: [one for one in groups if one.group.dtype == dtype]
         for dtype in ("f16", "f32", "f64")
@@ -80,7 +97,8 @@ def report_of(folder: str) -> Report:
         _rates("domains", "All kernels, single steps, f16", by_type["f16"], 1),
         _rates("domains-f32", "All kernels, single steps, f32", by_type["f32"], 1),
         _rates("domains-f64", "All kernels, single steps, f64", by_type["f64"], 1),
-        _left_out(groups),
+        _fields(fields),
+        _left_out([*groups, *fields]),
     ]
     return Report(
         title="Evaluation, measured",
@@ -131,10 +149,9 @@ def _row(one: _Measured, names: Sequence[str], steps: int) -> list:
     for other in (COPY, PLAIN, CUDNN):
         base = one.rate(other)
         ratios.append(rate / base if rate and base else None)
-    spreads = [100 * (max(s) - min(s)) / median(s) for n, s in one.seconds.items() if n in names]
     rates = [one.rate(n) for n in names]
     label, domain = one.group.label, one.group.domain
-    return [label, domain, chosen, *rates, *ratios, max(spreads, default=None)]
+    return [label, domain, chosen, *rates, *ratios, one.spread(names)]
 
 
 def _plot(name: str, found: Table, names: Sequence[str]) -> Plot:
@@ -149,6 +166,34 @@ def _plot(name: str, found: Table, names: Sequence[str]) -> Plot:
         x=tuple(found.column("kernel")),
         series={n: tuple(found.column(f"{n}, GStencil/s")) for n in names},
     )
+
+
+def _fields(groups: Sequence[_Measured]) -> Section:
+    rows = []
+    for one in groups:
+        group, own, plain, copy = one.group, *map(one.rate, (OWN, PLAIN, COPY))
+        # A copy reads and writes one field a step.
+        least = field_source.moved(group.loops) / 2
+        ratios = [
+            least * own / copy if own and copy else None,
+            own / plain if own and plain else None,
+        ]
+        domain = " x ".join(map(str, group.shape))
+        rows.append([group.label, domain, group.dtype, copy, plain, own, *ratios, one.spread()])
+    columns = [
+        *map(Column, ("program", "points", "type")),
+        *(Column(f"{n}, GStencil/s", "measured", digits=1) for n in (COPY, PLAIN, OWN)),
+        Column("of a copy", "measured"),
+        Column(f"over {PLAIN}", "measured"),
+        Column("largest spread, %", "measured"),
+    ]
+    found = table("Steps of programs", columns, rows, "measured")
+    samples = [
+        {"program": one.group.program, "dtype": one.group.dtype, "seconds": one.seconds}
+        for one in groups
+    ]
+    title = "Programs over several fields"
+    return Section("fields", title, FIELDS_TEXT, (found,), samples=samples)
 
 
 def _ablation(groups: Sequence[_Measured]) -> Section:

@@ -16,6 +16,13 @@ from twofour.bench.measured.contest import (
     EventClock,
     compete,
 )
+from twofour.bench.measured.field_contest import (
+    FIELD_BASELINES,
+    OWN,
+    FieldArrays,
+    difference,
+    own,
+)
 from twofour.bench.measured.fields import Fields
 from twofour.bench.measured.measurements import (
     COMMAND,
@@ -25,7 +32,7 @@ from twofour.bench.measured.measurements import (
     read_results,
 )
 from twofour.bench.measured.plan import FILE as PLAN
-from twofour.bench.measured.plan import Entry, Group, Plan, load_plan
+from twofour.bench.measured.plan import Entry, FieldGroup, Group, Plan, load_plan
 from twofour.bench.report import versions
 from twofour.errors import DeviceFailure, SourceLocation, TwofourError, Unsuitable
 from twofour.runtime import Bundle, open_device
@@ -70,15 +77,16 @@ def measure(
         raise TwofourError(
             f"expected device {header['device']} as before, got {device.name}", SourceLocation(path)
         )
-    left = [group for group in plan.groups if group.key not in found]
+    every = (*plan.groups, *plan.fields)
+    left = [group for group in every if group.key not in found]
     for group in left:
-        for entry in group.entries:
+        for entry in (group,) if isinstance(group, FieldGroup) else group.entries:
             _bundle(folder, entry)
     with Progress("measuring", "groups") as progress, open_results(folder) as file:
         if header is None:
             append(file, _header(plan, device, rounds))
-        for done, group in enumerate(left, len(plan.groups) - len(left)):
-            progress(done, len(plan.groups))
+        for done, group in enumerate(left, len(every) - len(left)):
+            progress(done, len(every))
             line, failure = _measured(folder, group, device, clock, baselines, rounds)
             append(file, line)
             if failure is not None:
@@ -87,8 +95,8 @@ def measure(
                     f"expected {group.key} to run on {device.name}, got: {failure}; another call "
                     "goes on without it"
                 )
-        progress(len(plan.groups), len(plan.groups))
-    return len(plan.groups)
+        progress(len(every), len(every))
+    return len(every)
 
 
 def _header(plan: Plan, device: Device, rounds: int) -> dict:
@@ -114,8 +122,7 @@ class _Entrants:
     right: list[Contestant] = field(default_factory=list)
     left_out: list[dict] = field(default_factory=list)
 
-    def admit(self, contestant: Contestant, fields: Fields) -> None:
-        error, bound = _error(contestant, fields)
+    def admit(self, contestant: Contestant, error: float = 0.0, bound: float = 0.0) -> None:
         if error <= bound:
             self.right.append(contestant)
         else:
@@ -124,12 +131,17 @@ class _Entrants:
     def leave_out(self, name: str, reason: str) -> None:
         self.left_out.append({"name": name, "reason": reason})
 
-    def line(self, group: Group, sets: int, timed: list[dict]) -> dict:
+    def line(self, group: Group | FieldGroup, sets: int, timed: list[dict]) -> dict:
         return {"group": group.key, "sets": sets, "timed": timed, "left_out": self.left_out}
 
 
 def _measured(
-    folder: str, group: Group, device: Device, clock: Clock, baselines: Baselines, rounds: int
+    folder: str,
+    group: Group | FieldGroup,
+    device: Device,
+    clock: Clock,
+    baselines: Baselines,
+    rounds: int,
 ) -> tuple[dict, str | None]:
     """The results of one group, and how the device failed.
 
@@ -137,10 +149,11 @@ def _measured(
     """
     entrants = _Entrants()
     try:
-        fields = Fields(group, device)
-        _admit_baselines(entrants, fields, baselines)
-        _admit_own(entrants, fields, folder)
-        samples = compete(entrants.right, device, clock, fields.sets, rounds)
+        if isinstance(group, FieldGroup):
+            sets = _admit_fields(entrants, folder, group, device)
+        else:
+            sets = _admit(entrants, folder, group, device, baselines)
+        samples = compete(entrants.right, device, clock, sets, rounds)
     except MemoryError as failure:
         entrants.leave_out("all", f"arrays do not fit: {_one_line(failure)}")
         return entrants.line(group, 0, []), None
@@ -150,7 +163,40 @@ def _measured(
         entrants.leave_out("all", f"the device failed: {reason}")
         return entrants.line(group, 0, []), reason
     timed = [{"name": c.name, "steps": c.steps, **asdict(samples[c.name])} for c in entrants.right]
-    return entrants.line(group, fields.sets, timed), None
+    return entrants.line(group, sets, timed), None
+
+
+def _admit(
+    entrants: _Entrants, folder: str, group: Group, device: Device, baselines: Baselines
+) -> int:
+    """Admit who executes a stencil; the number of sets of inputs."""
+    fields = Fields(group, device)
+    _admit_baselines(entrants, fields, baselines)
+    _admit_own(entrants, fields, folder)
+    return fields.sets
+
+
+def _admit_fields(entrants: _Entrants, folder: str, group: FieldGroup, device: Device) -> int:
+    """Admit who executes a program over several fields; there is one set of inputs."""
+    arrays, expected = FieldArrays(group, device), None
+    for name, make in FIELD_BASELINES.items():
+        try:
+            contestant, result = make(arrays)
+        except Exception as failure:
+            entrants.leave_out(name, _one_line(failure))
+            continue
+        entrants.admit(contestant)
+        expected = result if result is not None else expected
+    if expected is None:
+        entrants.leave_out(OWN, "nothing to compare with")
+        return 1
+    try:
+        contestant, result = own(arrays, _bundle(folder, group))
+    except Unsuitable as refusal:
+        entrants.leave_out(OWN, refusal.message)
+        return 1
+    entrants.admit(contestant, *difference(group, result, expected))
+    return 1
 
 
 def _admit_baselines(entrants: _Entrants, fields: Fields, baselines: Baselines) -> None:
@@ -158,7 +204,8 @@ def _admit_baselines(entrants: _Entrants, fields: Fields, baselines: Baselines) 
         if name not in fields.group.baselines:
             continue
         try:
-            entrants.admit(make(fields), fields)
+            contestant = make(fields)
+            entrants.admit(contestant, *_error(contestant, fields))
         except Exception as failure:
             # Libraries raise what they like; everything else can still be measured.
             entrants.leave_out(name, _one_line(failure))
@@ -167,7 +214,8 @@ def _admit_baselines(entrants: _Entrants, fields: Fields, baselines: Baselines) 
 def _admit_own(entrants: _Entrants, fields: Fields, folder: str) -> None:
     for entry in fields.group.entries:
         try:
-            entrants.admit(_own(folder, entry, fields), fields)
+            contestant = _own(folder, entry, fields)
+            entrants.admit(contestant, *_error(contestant, fields))
         except Unsuitable as refusal:
             entrants.leave_out(entry.name, refusal.message)
 
@@ -176,7 +224,7 @@ def _one_line(failure: BaseException) -> str:
     return " ".join(str(failure).split()) or type(failure).__name__
 
 
-def _bundle(folder: str, entry: Entry) -> Bundle:
+def _bundle(folder: str, entry: Entry | FieldGroup) -> Bundle:
     """The bundle of an entry; raises TwofourError where it is missing or another one."""
     path = os.path.join(folder, entry.file)
     bundle = Bundle.load(path)
