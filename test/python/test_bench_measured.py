@@ -533,6 +533,7 @@ def test_plain_loops_are_of_the_type_of_the_fields():
         "f64", 3, 4, loops
     )
     assert field_source.moved([["a[0][x] = a[0][x] + a[1][x];"], ["a[1][x] = a[0][x];"]]) == 5
+    assert field_source.moved([["a[0][x] -= a[1][x];"]]) == 3
 
 
 def test_results_that_are_no_numbers_are_wrong():

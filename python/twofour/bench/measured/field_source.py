@@ -43,6 +43,8 @@ def moved(loops: Sequence[Sequence[str]]) -> int:
         sides = [statement.split("=", 1) for statement in loop]
         written = {n for target, _ in sides for n in _ARRAY.findall(target)}
         read = {n for _, value in sides for n in _ARRAY.findall(value)}
+        # Of `+=` and the like.
+        read |= {n for target, _ in sides if target[-1] in "+-*/" for n in _ARRAY.findall(target)}
         total += len(written) + len(read)
     return total
 
