@@ -10,14 +10,13 @@ from twofour.runtime.boundary import AxisBoundary, check_fixed, parse_boundary
 from twofour.runtime.bundle import Bundle
 from twofour.runtime.calls import Report, advance_array, advance_fields
 from twofour.runtime.devices.device import Device, DeviceKernel
+from twofour.runtime.devices.field_stepping import DeviceFieldStepper
 from twofour.runtime.devices.halo_kernels import halo_kernels
 from twofour.runtime.devices.opening import open_device
 from twofour.runtime.devices.stepping import DeviceLinearStepper, linear_stepper
 from twofour.runtime.dtypes import ElementType, field_element_type
 from twofour.runtime.fields.scalars import read_scalars
 from twofour.runtime.fields.spec import FieldSpec
-from twofour.runtime.fields.stepping import FieldStepper
-from twofour.runtime.fields.writes import written_interiors
 from twofour.runtime.loops import Loop, Step
 from twofour.runtime.manifest import FieldsProgram, LinearProgram
 from twofour.runtime.plan import Plan
@@ -47,7 +46,7 @@ class LoadedProgram:
         self._kernels: dict[str, DeviceKernel] | None = None
         given = bundle.manifest["boundary"] if boundary is None else boundary
         self._boundary = self._parsed(given)
-        self._steppers: Recent[DeviceLinearStepper | FieldStepper] = Recent(STEPPERS)
+        self._steppers: Recent[DeviceLinearStepper | DeviceFieldStepper] = Recent(STEPPERS)
 
     @property
     def device(self) -> Device:
@@ -76,12 +75,14 @@ class LoadedProgram:
         """Write the bundle; raises TwofourError where that is not possible."""
         self.bundle.save(path)
 
-    def stepper(self, boundary: Boundary = None) -> DeviceLinearStepper | FieldStepper:
+    def stepper(self, boundary: Boundary = None) -> DeviceLinearStepper | DeviceFieldStepper:
         """What advances arrays with this boundary; those of the last few boundaries are kept."""
         chosen = self._boundary if boundary is None else self._parsed(boundary)
         return self._steppers.get(chosen, self._stepper)
 
-    def _stepper(self, boundary: tuple[AxisBoundary, ...]) -> DeviceLinearStepper | FieldStepper:
+    def _stepper(
+        self, boundary: tuple[AxisBoundary, ...]
+    ) -> DeviceLinearStepper | DeviceFieldStepper:
         kernels, program = self.kernels(), self.bundle.program
         if isinstance(program, LinearProgram):
             return linear_stepper(program, kernels, self.device, self.element_type, boundary)
@@ -147,20 +148,14 @@ def field_stepper(
     kernels: dict[str, DeviceKernel],
     device: Device,
     boundary: Sequence[AxisBoundary],
-) -> FieldStepper:
+) -> DeviceFieldStepper:
     """The stepper of a bundle's program over several fields."""
     plan = launch_plan(program, kernels, device)
     # Loops record their own launches.
     records = not any(isinstance(step, Loop) for step in plan.steps)
-    return FieldStepper(
-        program.fields,
-        program.rotation,
-        plan.prepare,
-        boundary,
-        device,
-        records=records,
-        halos=halo_kernels(program, kernels),
-        written=written_interiors(plan.steps, program.fields),
+    halos = halo_kernels(program, kernels)
+    return DeviceFieldStepper(
+        program.fields, program.rotation, plan, boundary, halos, records=records
     )
 
 

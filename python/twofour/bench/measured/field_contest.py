@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from twofour.bench.measured import field_source
-from twofour.bench.measured.baselines import COPY, GRAPH_COPY_BYTES, PLAIN
+from twofour.bench.measured.baselines import COPY, PLAIN
 from twofour.bench.measured.contest import Contestant
 from twofour.bench.measured.plan import FieldGroup
 from twofour.runtime import Bundle
@@ -66,7 +66,7 @@ def copy(arrays: FieldArrays) -> tuple[Contestant, None]:
             device.address(target), device.address(source), size, _DEVICE_TO_DEVICE, device.stream
         )
 
-    return Contestant(COPY, 1, sweep, size < GRAPH_COPY_BYTES, checked=False), None
+    return Contestant(COPY, 1, sweep, recordable=False, checked=False), None
 
 
 def plain(arrays: FieldArrays) -> tuple[Contestant, np.ndarray]:

@@ -106,6 +106,9 @@ class CudaDevice:
     def address(self, array) -> int:
         return array.data.ptr
 
+    def holds(self, array) -> bool:
+        return True
+
     def encoded(self, tensor: TensorMap) -> bytes:
         return cuda_tensor_map.encode(tensor)
 

@@ -83,6 +83,9 @@ class SimulatedDevice:
     def address(self, array: np.ndarray) -> int:
         return array.__array_interface__["data"][0]
 
+    def holds(self, array: np.ndarray) -> bool:
+        return self.gpu.memory.find(self.address(array)) is not None
+
     def encoded(self, tensor: TensorMap) -> bytes:
         return encode(tensor)
 

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Where the fields of programs lie on a device: inputs that stay where they are, rows on lines."""
+
+import numpy as np
+import pytest
+
+import twofour
+from twofour.bench.cpu.plane_programs import FDTD, GRAY_SCOTT, MEDIUM, WAVE
+from twofour.runtime.devices.field_stepping import MANY_STEPS
+from twofour.runtime.devices.simulated import SimulatedDevice
+from twofour.runtime.programs import from_bundle
+
+EXAMPLES = (WAVE, MEDIUM, GRAY_SCOTT, FDTD)
+EDGE = 61
+
+
+class KeepingDevice(SimulatedDevice):
+    """Gives its own buffers away, as GPUs do."""
+
+    def result(self, buffer):
+        return buffer
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    """By name: a program for the CPU, by boundary, and its bundle for a GPU."""
+    found = {}
+    for example in EXAMPLES:
+        path = tmp_path_factory.mktemp(example.name) / "program.mlir"
+        path.write_text(example.mlir(EDGE).replace("f64", "f32"))
+        found[example.name] = (
+            {name: twofour.compile(path, boundary=name) for name in ("fixed", "periodic")},
+            twofour.compile(path, target="sim:sm_90").bundle,
+        )
+    return found
+
+
+def inputs_of(example):
+    draws = np.random.default_rng(3)
+    shape = (EDGE + 2 * example.halo,) * example.rank
+    return [draws.random(shape, np.float32) for _ in example.loaded]
+
+
+def as_tuple(results):
+    return results if isinstance(results, tuple) else (results,)
+
+
+@pytest.mark.parametrize("boundary", ["fixed", "periodic"])
+@pytest.mark.parametrize("steps", [0, 1, 2, MANY_STEPS + 1])
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+@pytest.mark.parametrize("resume", [False, True])
+def test_fields_on_the_device_are_those_of_the_cpu(programs, example, steps, boundary, resume):
+    on_cpu, bundle = programs[example.name]
+    device = KeepingDevice("sm_90")
+    program = from_bundle(bundle, device)
+    inputs = [device.array(array) for array in inputs_of(example)]
+    before = [array.copy() for array in inputs]
+    results = as_tuple(program(*inputs, steps=steps, boundary=boundary, resume=resume))
+    on_cpu = on_cpu[boundary](*before, steps=steps, resume=resume)
+    for got, expected in zip(results, as_tuple(on_cpu), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=2e-6, atol=2e-6)
+        assert not any(np.may_share_memory(got, array) for array in inputs)
+        assert got.flags.c_contiguous
+    for array, values in zip(inputs, before, strict=True):
+        np.testing.assert_array_equal(array, values)
+
+
+def copies_of(programs, example, steps, monkeypatch, held=()):
+    """How many arrays a run copies as a whole, with these inputs in the device's memory."""
+    device, copied = SimulatedDevice("sm_90"), []
+    program = from_bundle(programs[example.name][1], device)
+    inputs = inputs_of(example)
+    for number in held:
+        inputs[number] = device.array(inputs[number])
+    make = device.array
+    monkeypatch.setattr(device, "array", lambda values: (copied.append(1), make(values))[1])
+    program(*inputs, steps=steps)
+    return len(copied)
+
+
+def test_inputs_that_no_call_writes_to_are_not_copied(programs, monkeypatch):
+    # Of the three inputs the speed is never written to; the others are after a call or two.
+    assert copies_of(programs, MEDIUM, 5, monkeypatch) == 3
+    assert copies_of(programs, MEDIUM, 5, monkeypatch, held=(0, 1, 2)) == 2
+    assert copies_of(programs, MEDIUM, 1, monkeypatch, held=(0, 1, 2)) == 0
+    # Whatever is written to in place is copied.
+    assert copies_of(programs, FDTD, 1, monkeypatch, held=(0, 1, 2)) == 3
+
+
+def test_rows_of_many_steps_begin_on_lines(programs):
+    """A warp stores 128 bytes in four sectors, where it touched five."""
+    device = SimulatedDevice("sm_90")
+    program, stored = from_bundle(programs["fdtd"][1], device), []
+    for steps in (MANY_STEPS - 1, MANY_STEPS):
+        device.profiles.clear()
+        program(*inputs_of(FDTD), steps=steps)
+        counted = device.profiles["fdtd_kernel0"].counters.global_stores.sectors
+        stored.append(counted / steps)
+    rows, sectors = EDGE, -(-EDGE * 4 // 32)
+    assert stored[1] == rows * sectors < 0.95 * stored[0]
