@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from twofour.runtime.boundary import AxisBoundary
+from twofour.runtime.box import Box
 from twofour.runtime.devices.device import Device, DeviceKernel
 from twofour.runtime.devices.halo_kernels import halo_kernels
 from twofour.runtime.dtypes import ElementType, storage_view
@@ -89,7 +90,7 @@ class DeviceLinearStepper(LinearStepper):
         # What is of no use here leaves its memory to what is made instead.
         del idle
         if state is None:
-            state = _DeviceState(plan, self.memory, self.element, self.granule)
+            state = _DeviceState(plan, self.memory, self.element, self.granule, self.halos)
         state.fill(storage_view(u, self.element))
         return state
 
@@ -104,20 +105,33 @@ class DeviceLinearStepper(LinearStepper):
 class _DeviceState:
     """The field's values now, in one of two buffers, and the sweeps bound to them."""
 
-    def __init__(self, plan: LinearPlan, memory: Memory, element: ElementType, granule: int):
+    def __init__(
+        self,
+        plan: LinearPlan,
+        memory: Memory,
+        element: ElementType,
+        granule: int,
+        halos: Halos,
+    ):
         self._plan, self._memory = plan, memory
         begin = plan.single.interior.lower[-1]
         self._buffers = [
             aligned_rows(memory, plan.shape, begin, element.storage, granule) for _ in range(2)
         ]
+        self._keep: list[Callable[[], None]] = []
+        if plan.kept:
+            cells = Box(*zip(*((axis.start, axis.stop) for axis in plan.crop), strict=True))
+            interior = plan.single.interior
+            kept = halos.copy(cells, (interior.lower, interior.upper), element)
+            self._keep.append(kept.bind(*self._buffers))
         self._bound: dict[tuple, list[Callable[[], None]]] = {}
         self._recorded: dict[tuple, Callable[[], None] | None] = {}
         self._turn = 0
 
     def fill(self, values: np.ndarray) -> None:
-        """Start from `values`; both buffers get them, since sweeps do not write fixed rims."""
-        for buffer in self._buffers:
-            buffer[self._plan.crop] = values
+        """Start from `values`; the other buffer gets what sweeps do not write of them."""
+        self._buffers[0][self._plan.crop] = values
+        _call(self._keep)
         self._turn = 0
 
     def advance(self, sweep: SingleSweep | FusedSweep, left: int) -> int:
