@@ -10,7 +10,9 @@ import numpy as np
 from twofour.bench.measured import field_source
 from twofour.bench.measured.baselines import COPY, PLAIN
 from twofour.bench.measured.contest import Contestant
+from twofour.bench.measured.entrants import Entrants, one_line
 from twofour.bench.measured.plan import FieldGroup
+from twofour.errors import Unsuitable
 from twofour.runtime import Bundle
 from twofour.runtime.devices.device import Device
 from twofour.runtime.dtypes import ELEMENT_TYPES
@@ -102,7 +104,7 @@ def plain(arrays: FieldArrays) -> tuple[Contestant, np.ndarray]:
 def own(arrays: FieldArrays, bundle: Bundle) -> tuple[Contestant, np.ndarray]:
     """Calls of the program from Python, and the stored fields after one of them.
 
-    A call copies its inputs, and returns new arrays.
+    A call leaves its inputs as they are, and returns new arrays.
     """
     program = from_bundle(bundle, arrays.device)
     initial = arrays.initial()
@@ -127,3 +129,26 @@ def difference(group: FieldGroup, first: np.ndarray, second: np.ndarray) -> tupl
     apart = np.abs(first.astype(np.float64) - second)
     largest = float(np.where(np.isnan(apart), np.inf, apart).max())
     return largest, STEPS * STEP_ERROR * float(np.finfo(ELEMENT_TYPES[group.dtype].storage).eps)
+
+
+def admit_fields(entrants: Entrants, group: FieldGroup, device: Device, bundle: Bundle) -> int:
+    """Admit who executes a program over several fields; there is one set of inputs."""
+    arrays, expected = FieldArrays(group, device), None
+    for name, make in FIELD_BASELINES.items():
+        try:
+            contestant, result = make(arrays)
+        except Exception as failure:
+            entrants.leave_out(name, one_line(failure))
+            continue
+        entrants.admit(contestant)
+        expected = result if result is not None else expected
+    if expected is None:
+        entrants.leave_out(OWN, "nothing to compare with")
+        return 1
+    try:
+        contestant, result = own(arrays, bundle)
+    except Unsuitable as refusal:
+        entrants.leave_out(OWN, refusal.message)
+        return 1
+    entrants.admit(contestant, *difference(group, result, expected))
+    return 1

@@ -31,8 +31,8 @@ refused or wrong, as listed below."""
 
 FIELDS_TEXT = f"""\
 {STEPS} steps of programs over several fields, halos that stay zero. *{OWN}*: one call from Python,
-which copies its input fields and returns new ones. *{PLAIN}*: a kernel for each loop over all
-points, one point a thread, in arrays of its own, all steps as a CUDA graph. *Of a copy*: the
+which leaves its inputs as they are and returns new fields. *{PLAIN}*: a kernel for each loop over
+all points, one point a thread, in arrays of its own, all steps as a CUDA graph. *Of a copy*: the
 least time of a step, in which each loop reads and writes every field once at the rate of a copy,
 over the time it takes. Both results are within {STEP_ERROR} units of the last place of 1 a step of
 each other."""

@@ -4,7 +4,7 @@
 import datetime
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 
 from twofour.bench.measured.baselines import BASELINES
 from twofour.bench.measured.contest import (
@@ -16,13 +16,8 @@ from twofour.bench.measured.contest import (
     EventClock,
     compete,
 )
-from twofour.bench.measured.field_contest import (
-    FIELD_BASELINES,
-    OWN,
-    FieldArrays,
-    difference,
-    own,
-)
+from twofour.bench.measured.entrants import Entrants, one_line
+from twofour.bench.measured.field_contest import admit_fields
 from twofour.bench.measured.fields import Fields
 from twofour.bench.measured.measurements import (
     COMMAND,
@@ -115,26 +110,6 @@ def _header(plan: Plan, device: Device, rounds: int) -> dict:
     }
 
 
-@dataclass
-class _Entrants:
-    """The contestants of a group whose results are right, and why others are left out."""
-
-    right: list[Contestant] = field(default_factory=list)
-    left_out: list[dict] = field(default_factory=list)
-
-    def admit(self, contestant: Contestant, error: float = 0.0, bound: float = 0.0) -> None:
-        if error <= bound:
-            self.right.append(contestant)
-        else:
-            self.leave_out(contestant.name, f"wrong by {error:.3g}, more than {bound:.3g}")
-
-    def leave_out(self, name: str, reason: str) -> None:
-        self.left_out.append({"name": name, "reason": reason})
-
-    def line(self, group: Group | FieldGroup, sets: int, timed: list[dict]) -> dict:
-        return {"group": group.key, "sets": sets, "timed": timed, "left_out": self.left_out}
-
-
 def _measured(
     folder: str,
     group: Group | FieldGroup,
@@ -147,19 +122,19 @@ def _measured(
 
     What is absent or wrong is named, and not timed; where the device failed, nothing was.
     """
-    entrants = _Entrants()
+    entrants = Entrants()
     try:
         if isinstance(group, FieldGroup):
-            sets = _admit_fields(entrants, folder, group, device)
+            sets = admit_fields(entrants, group, device, _bundle(folder, group))
         else:
             sets = _admit(entrants, folder, group, device, baselines)
         samples = compete(entrants.right, device, clock, sets, rounds)
     except MemoryError as failure:
-        entrants.leave_out("all", f"arrays do not fit: {_one_line(failure)}")
+        entrants.leave_out("all", f"arrays do not fit: {one_line(failure)}")
         return entrants.line(group, 0, []), None
     except (RuntimeError, DeviceFailure) as failure:
         # CuPy's errors are of the first kind.
-        reason = _one_line(failure.__cause__ or failure)
+        reason = one_line(failure.__cause__ or failure)
         entrants.leave_out("all", f"the device failed: {reason}")
         return entrants.line(group, 0, []), reason
     timed = [{"name": c.name, "steps": c.steps, **asdict(samples[c.name])} for c in entrants.right]
@@ -167,7 +142,7 @@ def _measured(
 
 
 def _admit(
-    entrants: _Entrants, folder: str, group: Group, device: Device, baselines: Baselines
+    entrants: Entrants, folder: str, group: Group, device: Device, baselines: Baselines
 ) -> int:
     """Admit who executes a stencil; the number of sets of inputs."""
     fields = Fields(group, device)
@@ -176,30 +151,7 @@ def _admit(
     return fields.sets
 
 
-def _admit_fields(entrants: _Entrants, folder: str, group: FieldGroup, device: Device) -> int:
-    """Admit who executes a program over several fields; there is one set of inputs."""
-    arrays, expected = FieldArrays(group, device), None
-    for name, make in FIELD_BASELINES.items():
-        try:
-            contestant, result = make(arrays)
-        except Exception as failure:
-            entrants.leave_out(name, _one_line(failure))
-            continue
-        entrants.admit(contestant)
-        expected = result if result is not None else expected
-    if expected is None:
-        entrants.leave_out(OWN, "nothing to compare with")
-        return 1
-    try:
-        contestant, result = own(arrays, _bundle(folder, group))
-    except Unsuitable as refusal:
-        entrants.leave_out(OWN, refusal.message)
-        return 1
-    entrants.admit(contestant, *difference(group, result, expected))
-    return 1
-
-
-def _admit_baselines(entrants: _Entrants, fields: Fields, baselines: Baselines) -> None:
+def _admit_baselines(entrants: Entrants, fields: Fields, baselines: Baselines) -> None:
     for name, make in baselines.items():
         if name not in fields.group.baselines:
             continue
@@ -208,20 +160,16 @@ def _admit_baselines(entrants: _Entrants, fields: Fields, baselines: Baselines) 
             entrants.admit(contestant, *_error(contestant, fields))
         except Exception as failure:
             # Libraries raise what they like; everything else can still be measured.
-            entrants.leave_out(name, _one_line(failure))
+            entrants.leave_out(name, one_line(failure))
 
 
-def _admit_own(entrants: _Entrants, fields: Fields, folder: str) -> None:
+def _admit_own(entrants: Entrants, fields: Fields, folder: str) -> None:
     for entry in fields.group.entries:
         try:
             contestant = _own(folder, entry, fields)
             entrants.admit(contestant, *_error(contestant, fields))
         except Unsuitable as refusal:
             entrants.leave_out(entry.name, refusal.message)
-
-
-def _one_line(failure: BaseException) -> str:
-    return " ".join(str(failure).split()) or type(failure).__name__
 
 
 def _bundle(folder: str, entry: Entry | FieldGroup) -> Bundle:
