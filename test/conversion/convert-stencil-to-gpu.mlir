@@ -65,11 +65,11 @@ func.func @sum(%t: !temp) -> !inner {
 !inner = !stencil.temp<#stencil.bounds<[0, 0, 0], [8, 64, 64]>, f16>
 
 // 16-bit elements are summed in f32. A thread computes eight rows, in which a column of three
-// points reaches ten inputs, not 24; a block has four planes of such rows.
+// points reaches ten inputs, not 24; a block has rows of one plane.
 
 // CHECK-LABEL: func.func @rows(
 // CHECK: gpu.func @rows_kernel0(
-// CHECK-SAME: tile = array<i64: 4, 8, 64>
+// CHECK-SAME: tile = array<i64: 1, 64, 32>
 // CHECK: scf.if
 // CHECK: scf.if
 // CHECK-COUNT-10: arith.extf %{{.*}} : f16 to f32

@@ -60,7 +60,7 @@ class DeviceFieldStepper(FieldStepper):
     def _result_buffer(self, field: FieldSpec, heir, steps: int):
         if not steps or field.position not in self._overwritten:
             return self._copied(field.position, heir)
-        buffer = self._device.empty(field.shape, field.element.storage)
+        buffer = self._device.zeros(field.shape, field.element.storage)
         cells = Box.whole(field.shape)
         self._copies.copy(cells, field.interior, field.element).bind(heir, buffer)()
         return buffer
