@@ -98,3 +98,42 @@ def test_rows_of_many_steps_begin_on_lines(programs):
         stored.append(counted / steps)
     rows, sectors = EDGE, -(-EDGE * 4 // 32)
     assert stored[1] == rows * sectors < 0.95 * stored[0]
+
+
+def squares(count, edge=40):
+    """A program whose apply adds the squares of so many neighbours along the slow axis."""
+    field, temp = f"!stencil.field<[-{count},{edge}]x[0,{edge}]xf64>", "!stencil.temp<?x?xf64>"
+    lines = []
+    for n in range(count):
+        lines += [
+            f"%x{n} = stencil.access %u[-{n}, 0] : {temp}",
+            f"%y{n} = arith.mulf %x{n}, %x{n} : f64",
+            f"%s{n + 1} = arith.addf %s{n}, %y{n} : f64",
+        ]
+    body = "\n".join(lines)
+    return f"""
+func.func @squares(%a: {field}, %b: {field}) {{
+  %t = stencil.load %a : {field} -> {temp}
+  %r = stencil.apply(%u = %t : {temp}) -> ({temp}) {{
+    %s0 = arith.constant 0.0 : f64
+    {body}
+    stencil.return %s{count} : f64
+  }}
+  stencil.store %r to %b(<[0, 0], [{edge}, {edge}]>) : {temp} to {field}
+  return
+}}"""
+
+
+@pytest.mark.parametrize(
+    "count, rows, blocks",
+    # Four rows hold count + 3 numbers of eight bytes: 512 bytes are 64 of them. An apply of 128
+    # ops, three a neighbour and three more, has 64 registers a thread.
+    [(41, 4, 4), (42, 4, 1), (61, 4, 1), (62, 2, 1), (63, 2, 1), (64, 1, 1)],
+)
+def test_threads_hold_as_many_rows_as_fit(count, rows, blocks, tmp_path):
+    path = tmp_path / "program.mlir"
+    path.write_text(squares(count))
+    bundle = twofour.compile(path, target="sim:sm_90").bundle
+    assert bundle.kernels["squares_kernel0"].tile == (4 * rows, 64)
+    _, kernel = bundle.ptx.split(".entry squares_kernel0(")
+    assert kernel.partition(".minnctapersm ")[2].startswith(f"{blocks}\n")
