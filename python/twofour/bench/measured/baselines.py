@@ -13,6 +13,7 @@ import numpy as np
 from twofour.bench.measured import cuda_source
 from twofour.bench.measured.contest import Contestant
 from twofour.bench.measured.fields import Fields
+from twofour.runtime.devices.device import Device
 
 # From so many bytes on, a copy in a CUDA graph is slower than one without (H200, CUDA 13: 2.7
 # instead of 4.2 TB/s).
@@ -26,16 +27,20 @@ def copy(fields: Fields) -> Contestant:
     """As many bytes as a sweep writes, from inputs to outputs."""
     device, group = fields.device, fields.group
     size = math.prod(group.shape) * fields.element.itemsize
-    runtime = device.array_module.cuda.runtime
     none = (0,) * len(group.shape)
 
     def sweep(number: int) -> None:
         # Rows of inputs are not shorter than those of outputs, and follow each other.
-        source = device.address(fields.source(number, none, none))
-        target = device.address(fields.targets[number])
-        runtime.memcpyAsync(target, source, size, _DEVICE_TO_DEVICE, device.stream)
+        copy_bytes(device, fields.source(number, none, none), fields.targets[number], size)
 
     return Contestant(COPY, 1, sweep, recordable=size < GRAPH_COPY_BYTES, checked=False)
+
+
+def copy_bytes(device: Device, source, target, size: int) -> None:
+    """Start the driver's copy of so many bytes, from the first element of an array on."""
+    addresses = device.address(target), device.address(source)
+    runtime = device.array_module.cuda.runtime
+    runtime.memcpyAsync(*addresses, size, _DEVICE_TO_DEVICE, device.stream)
 
 
 def plain(fields: Fields) -> Contestant:
