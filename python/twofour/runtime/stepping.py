@@ -97,6 +97,8 @@ class LinearStepper:
     halos: Halos = SLICES
     edges: LinearKernel | None = None
     granule = 1
+    # All calls ask and check everything, unlike those of TiledStepper.
+    again = None
 
     def __init__(
         self,

@@ -28,7 +28,8 @@ def run_legs(legs: Sequence[Leg], threads: int) -> None:
     """Run legs one after the other on up to so many threads."""
     if len(legs) == 1:
         (leg,) = legs
-        run_sweeps(leg.program, leg.source, leg.target, leg.sweeps, threads)
+        ends = leg.source.ctypes.data, leg.target.ctypes.data
+        run_sweeps(leg.program, *ends, leg.sweeps, threads)
         return
     threads = max(1, min(threads, max(leg.program.tiles for leg in legs)))
     # Legs of one program share its workspace: the scratch arrays are in the caches.
@@ -48,15 +49,13 @@ def run_legs(legs: Sequence[Leg], threads: int) -> None:
         program.give_back(workspace)
 
 
-def run_sweeps(
-    program: TileProgram, source: np.ndarray, target: np.ndarray, sweeps: int, threads: int
-) -> None:
-    """Run one leg on up to so many threads: what a call of few steps has no time to do twice."""
-    threads = max(1, min(threads, program.tiles))
-    workspace = program.take_workspace(threads)
-    places = workspace, source.ctypes.data, target.ctypes.data, sweeps
-    if threads == 1:
-        program.drive(*places, 0, 1)
+def run_sweeps(program: TileProgram, source: int, target: int, sweeps: int, threads: int) -> None:
+    """Run the leg between arrays at two addresses on up to so many threads."""
+    threads = min(threads, program.tiles)
+    workspace = program.take_workspace(max(1, threads))
+    if threads <= 1:
+        program.drive(workspace, source, target, sweeps, 0, 1)
     else:
+        places = workspace, source, target, sweeps
         run_together(lambda *part: program.drive(*places, *part), threads)
     program.give_back(workspace)

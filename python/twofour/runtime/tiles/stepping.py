@@ -36,7 +36,8 @@ from twofour.runtime.tiles.choice import (
 from twofour.runtime.tiles.itinerary import Itinerary, Pair, Stage
 from twofour.runtime.tiles.program import TileCode, TileProgram
 from twofour.runtime.tiles.resident import Residence
-from twofour.runtime.tiles.runs import Leg, run_legs, run_sweeps
+from twofour.runtime.tiles.runs import Leg, run_legs
+from twofour.runtime.tiles.single_call import SingleCall
 from twofour.runtime.tiles.steps import Geometry, Layout
 
 # Runs of fewer steps are not skewed, nor arrays before so many points times steps: it takes about
@@ -70,7 +71,8 @@ class TiledStepper:
     `tile` = (steps, extents) are the tiles to use, or `resident` = extents those of single steps in
     arrays of the stepper's own; otherwise a model chooses, of three axes and more also between
     tiles and skewed steps where the kernel has these. Results have the bits of single steps,
-    whatever the tiles and the number of threads.
+    whatever the tiles and the number of threads. `again` is what the last call was, if it was one
+    that may be made again without asking.
     """
 
     memory: Memory = HOST
@@ -92,6 +94,7 @@ class TiledStepper:
         self.tile, self.resident = tile, resident
         # Of results, and of arrays with a halo that these lack.
         self.pool, self.larger_pool = BufferPool(), BufferPool()
+        self.again: SingleCall | None = None
         self._plans: Recent[_Plan | None] = Recent()
 
     def advance(
@@ -110,6 +113,7 @@ class TiledStepper:
         if not (values.flags.c_contiguous and values.flags.aligned):
             values = np.require(values, requirements=["C", "A"])
         result = plan.run(values, steps, progress)
+        self.again = plan.again(steps)
         if progress is not None:
             progress(steps, steps)
         return result.view(u.dtype)
@@ -166,11 +170,11 @@ class TilePrograms:
 
     def __init__(self, stepper: TiledStepper, interior: Box, shape: tuple[int, ...]):
         self.geometry, self.shape = stepper.geometry(interior), shape
+        self.dtype = np.dtype(stepper.element.storage)
         # Of ordinary work.
         self.points = ordinary_points(math.prod(interior.shape), stepper.kernel.work)
         self._stepper, self._layout = stepper, Layout.of_domain(shape)
         self._programs: dict[tuple[int, bool], TileProgram] = {}
-        self._single_sweeps: dict[int, tuple[TileProgram, int] | None] = {}
         self._are_skewed: dict[int, bool] = {}
         # Points times steps of all runs that may be skewed.
         self._asked_for = 0
@@ -195,9 +199,13 @@ class TilePrograms:
             steps %= program.steps
         yield stages
 
+    def may_be_skewed(self, steps: int) -> bool:
+        """Whether so many steps are ever made as skewed ones."""
+        return steps >= FEWEST_SKEWED and self.geometry.rank >= LEAST_RANK
+
     def skewed(self, steps: int) -> SkewedSteps | None:
         """So many steps as skewed ones, None where tiles are expected to be about as fast."""
-        if steps < FEWEST_SKEWED or self.geometry.rank < LEAST_RANK:
+        if not self.may_be_skewed(steps):
             return None
         self._asked_for += steps * self.points
         s, steps = self._stepper, min(steps, MANY_STEPS)
@@ -232,13 +240,6 @@ class TilePrograms:
 
     def single_sweep(self, steps: int) -> tuple[TileProgram, int] | None:
         """The sweep that makes so many steps, and its threads; None where it takes several."""
-        if steps > MANY_STEPS:
-            return None
-        if steps not in self._single_sweeps:
-            self._single_sweeps[steps] = self._find_single_sweep(steps)
-        return self._single_sweeps[steps]
-
-    def _find_single_sweep(self, steps: int) -> tuple[TileProgram, int] | None:
         if self.are_resident(steps) or self._tile(steps)[0] != steps:
             return None
         points = self.points * steps
@@ -304,6 +305,7 @@ class _Plan:
     ):
         self.programs, self._refresh = programs, refresh
         self._pool, self._larger_pool = pool, larger_pool
+        self._single_calls: dict[int, SingleCall | None] = {}
         whole = Box.whole(programs.shape)
         # Cells that sweeps do not write, one by one.
         self._kept = [box.slices for box in around(whole, programs.geometry.interior)]
@@ -313,14 +315,9 @@ class _Plan:
         skewed = self.programs.skewed(steps)
         if skewed is not None:
             return skewed.run(u, steps, progress, self._pool.take, self._larger_pool.take)
-        single = self.programs.single_sweep(steps)
-        if single is not None:
-            program, threads = single
-            target = empty_beside(u, self._pool.take)
-            run_sweeps(program, u, target, 1, threads)
-            if self._refresh is not None:
-                self._refresh(target)
-            return target
+        call = self._single_call(steps)
+        if call is not None:
+            return call.run(u)
         pair = Pair(lambda: self._beside(u), self._beside)
         with self.programs.stages(u, steps, pair) as stages:
             itinerary = Itinerary(stages, u)
@@ -334,6 +331,25 @@ class _Plan:
         if self._refresh is not None:
             self._refresh(itinerary.current)
         return itinerary.current
+
+    def again(self, steps: int) -> SingleCall | None:
+        """The call of so many steps, where each one on such an array is the same single sweep."""
+        return None if self.programs.may_be_skewed(steps) else self._single_call(steps)
+
+    def _single_call(self, steps: int) -> SingleCall | None:
+        """The call of so many steps, None where it takes several sweeps."""
+        if steps > MANY_STEPS:
+            return None
+        if steps not in self._single_calls:
+            self._single_calls[steps] = self._new_single_call(steps)
+        return self._single_calls[steps]
+
+    def _new_single_call(self, steps: int) -> SingleCall | None:
+        sweep = self.programs.single_sweep(steps)
+        if sweep is None:
+            return None
+        shape, dtype = self.programs.shape, self.programs.dtype
+        return SingleCall(*sweep, shape, dtype, self._pool, self._refresh)
 
     def _beside(self, array: np.ndarray) -> np.ndarray:
         """A new array with the cells that no sweep writes.

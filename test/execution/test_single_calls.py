@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Calls of one sweep that are made again: as first calls, whatever they are made on."""
+
+from functools import cache, partial
+
+import numpy as np
+import pytest
+
+import kernel_cases as cases
+import twofour
+from twofour.errors import TwofourError
+from twofour.runtime import parse_boundary
+
+WEIGHTS = {
+    1: {(0,): 0.5, (1,): 0.25, (-2,): 0.25},
+    2: {(0, 0): 0.5, (0, 1): 0.25, (-1, 0): 0.125, (1, -1): 0.125},
+    3: {(0, 0, 0): 0.5, (1, 0, 0): 0.25, (0, -1, 1): 0.25},
+}
+SHAPE = 19, 23
+
+
+class Marked(np.ndarray):
+    """An array of a kind of its own."""
+
+
+def stencil(rank=2, **options):
+    return twofour.stencil(WEIGHTS[rank], **{"dtype": "f64", **options})
+
+
+def random(shape=SHAPE, seed=0):
+    return np.random.default_rng(seed).random(shape)
+
+
+def outcome(step, *arguments):
+    """What a call gives, or what it says is wrong."""
+    try:
+        result = step(*arguments)
+    except TwofourError as error:
+        return str(error)
+    return type(result), result.dtype, result.tobytes()
+
+
+_first = cache(partial(stencil, threads=1))
+
+
+def first_outcome(*arguments, **options):
+    """What the first call of a stencil gives."""
+    step = _first(**options)
+    step._stepper.again = None
+    return outcome(step, *arguments)
+
+
+def misaligned(u):
+    space = np.empty(u.nbytes + 1, np.uint8)
+    shifted = np.ndarray(u.shape, u.dtype, space, 1)
+    shifted[...] = u
+    return shifted
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("shape", [(23,), (19, 23), (300, 500), (5, 7, 11)])
+@pytest.mark.parametrize("boundary", ["fixed", "periodic", "constant(0.5)", "reflect"])
+def test_calls_made_again(boundary, shape, threads):
+    step = stencil(len(shape), boundary=boundary, threads=threads)
+    step(random(shape))
+    for seed in range(1, 4):
+        u = random(shape, seed)
+        assert step._stepper.again.fits(u, 1)
+        assert outcome(step, u) == first_outcome(u, rank=len(shape), boundary=boundary)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
+def test_types(dtype):
+    step = stencil(dtype=dtype)
+    u, other = (cases.stored(cases.random_values(seed, SHAPE, dtype), dtype) for seed in (1, 2))
+    step(u)
+    assert step._stepper.again.fits(other, 1)
+    assert outcome(step, other) == first_outcome(other, dtype=dtype)
+
+
+def test_several_steps_of_one_sweep():
+    step, u = stencil(), random()
+    for steps in (3, 3, 1, 1, 3, 2):
+        assert outcome(step, u, steps) == first_outcome(u, steps)
+        assert step._stepper.again.fits(u, steps)
+        assert not step._stepper.again.fits(u, steps + 1)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        random((23, 19)),
+        random((19, 23, 1)),
+        random().astype(np.float32),
+        random().astype(">f8"),
+        random().astype(complex),
+        np.asfortranarray(random()),
+        random((38, 46))[::2, ::2],
+        misaligned(random()),
+        random().view(Marked),
+        np.ma.masked_array(random(), random() > 0.5),
+        random().tolist(),
+        None,
+    ],
+    ids=lambda other: type(other).__name__,
+)
+def test_arrays_that_are_not_alike(other):
+    step = stencil()
+    step(random())
+    assert not step._stepper.again.fits(other, 1)
+    assert outcome(step, other) == first_outcome(other)
+    # And back again.
+    assert outcome(step, random()) == first_outcome(random())
+
+
+@pytest.mark.parametrize("steps", [0, 2, 40, True, -1, 1.0, np.int64(1), "1", None])
+def test_steps_that_are_not_alike(steps):
+    step = stencil()
+    step(random())
+    assert not step._stepper.again.fits(random(), steps)
+    assert outcome(step, random(), steps) == first_outcome(random(), steps)
+
+
+def test_arrays_that_may_not_be_written():
+    step, u = stencil(), random()
+    u.flags.writeable = False
+    assert outcome(step, u) == outcome(step, u)
+    assert step._stepper.again.fits(u, 1)
+    assert (u == random()).all()
+
+
+def test_results_are_the_callers():
+    step, u = stencil(), random()
+    results = [step(u + number) for number in range(6)]
+    for number, result in enumerate(results):
+        assert outcome(np.asarray, result) == first_outcome(u + number)
+    u[...] = 0
+    assert results[0].any()
+    for result in results:
+        result[...] = 7
+    assert (step(u) == 0).all()
+
+
+def test_progress_is_told():
+    step, told = stencil(), []
+    for _ in range(2):
+        step(random(), progress=lambda *done: told.append(done))
+    assert told == [(1, 1), (1, 1)]
+
+
+def test_halos_are_refreshed():
+    """Arrays that hold their halo have it as it is after the step."""
+    executable = cases.compiled(cases.KERNELS["heat2d_ftcs"], "f64", "direct")
+    interior = (1, 1), (18, 22)
+    u = random(seed=5)
+    boundary = parse_boundary("periodic", 2)
+    first, again = (executable.linear_stepper(boundary, 1, interior) for _ in range(2))
+    again.advance(random(), 1)
+    result = again.again.run(u)
+    assert result.tobytes() == first.advance(u, 1).tobytes()
+    assert (result[0, 1:-1] == result[-2, 1:-1]).all()
+
+
+def test_steps_that_may_be_skewed_are_asked_about():
+    """Of three axes and many steps it depends on how often they are asked for."""
+    step = stencil(3)
+    u = random((6, 7, 8))
+    step(u, 8)
+    assert step._stepper.again is None
+    step(u, 3)
+    assert step._stepper.again.fits(u, 3)
