@@ -15,10 +15,8 @@ from native_cases import (
     share_small_work,
 )
 from test_file_loops import HEAD, average
-from twofour.runtime import HostFieldStepper, NativeFieldStepper, parse_boundary, slices
-from twofour.runtime.fields import host as host_fields
+from twofour.runtime import HostFieldStepper, NativeFieldStepper, StepCode, parse_boundary, slices
 from twofour.runtime.rounds import program as rounds
-from twofour.runtime.threads import run_together
 
 
 @pytest.fixture
@@ -174,14 +172,14 @@ def test_slices_of_loops_and_progress(tmp_path, monkeypatch):
 
 
 def test_few_stretches_at_once(tmp_path, small_work_is_shared, monkeypatch):
-    slices_run = []
+    slices_run, run = [], StepCode.run
 
-    def counted(work, threads):
+    def counted(code, stretches, threads):
         slices_run.append(threads)
-        run_together(work, threads)
+        run(code, stretches, threads)
 
     monkeypatch.setattr(rounds, "MOST_STRETCHES", 3)
-    monkeypatch.setattr(host_fields, "run_together", counted)
+    monkeypatch.setattr(StepCode, "run", counted)
     boundary = parse_boundary("fixed", 1)
     stepper = executable_of(AROUND, tmp_path).field_stepper(boundary, 2)
     inputs = inputs_of(stepper)

@@ -79,7 +79,7 @@ def test_blocks_of_planes_are_as_many_as_are_computed_at_once(planes, monkeypatc
     tables = StepTables.of_rounds(code, buffers, [[[launch]]], 0)
     arrays = np.zeros((2, ROWS, COLUMNS, 1))
     words = tables.bind(arrays).stretch(0, 1)
-    code.drive((ctypes.c_int64 * len(words))(*words), 1, 0, 1)
+    code.run(words, 1)
     assert recorder.rows_in(*arrays) == list(range(0, ROWS, planes))
 
 
@@ -101,7 +101,7 @@ def test_rounds_of_programs_over_fields(rows, up, monkeypatch):
     tables = StepTables.of_rounds(code, buffers, [[copies, [there]], [copies, [back]]], 0)
     arrays = np.zeros((2, ROWS, COLUMNS))
     words = tables.bind(arrays).stretch(0, 3)
-    code.drive((ctypes.c_int64 * len(words))(*words), 1, 0, 1)
+    code.run(words, 1)
     assert recorder.rows_in(*arrays) == [*up, *up[::-1], *up]
     assert sum(count for _, count in recorder.calls) == 3 * ROWS
 
@@ -119,7 +119,7 @@ def chained(recorder, *actions):
 
 def drive(code, tables, arrays):
     words = tables.bind(arrays).stretch(0, 1)
-    code.drive((ctypes.c_int64 * len(words))(*words), 1, 0, 1)
+    code.run(words, 1)
 
 
 def test_kernels_for_large_arrays_are_for_rounds_that_are_not_skewed():

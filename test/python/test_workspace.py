@@ -25,7 +25,8 @@ def test_scratch_arrays_lie_apart(threads, itemsize):
     taken = []
     for number, row in enumerate(workspace._arrays.tolist()):
         assert row[6] == 1234 and row[ARRAY_WORDS - 1] == number
-        assert workspace.of_thread[number] == workspace._arrays[number].ctypes.data
+        place = workspace.of_threads + 8 * ARRAY_WORDS * number
+        assert place == workspace._arrays[number].ctypes.data
         taken += [(row[array], row[array] + count * itemsize) for array, count in points.items()]
     assert all(first % CACHE_LINE == 0 for first, _ in taken)
     taken.sort()

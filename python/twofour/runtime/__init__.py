@@ -16,6 +16,7 @@ from twofour.runtime.boundary import (
 )
 from twofour.runtime.bundle import Bundle
 from twofour.runtime.calls import advance_array, advance_fields
+from twofour.runtime.crew import Crew, crew_code
 from twofour.runtime.devices.device import Device
 from twofour.runtime.devices.opening import check_device, open_device
 from twofour.runtime.devices.stepping import DeviceLinearStepper
@@ -45,11 +46,14 @@ from twofour.runtime.rounds.step_tables import STRETCH_WORDS, Command, Phase, St
 from twofour.runtime.stepping import LinearStepper, check_steps
 from twofour.runtime.sweeps import LinearKernel
 from twofour.runtime.threads import parallel_run, resolve_threads
-from twofour.runtime.tiles.program import TileCode, tile_code
+from twofour.runtime.tiles.program import LEG_WORDS, TileCode, tile_code
 from twofour.runtime.tiles.stepping import TiledKernel, TiledStepper
+from twofour.runtime.tiles.workspace import ARRAY_WORDS
 
 __all__ = [
+    "ARRAY_WORDS",
     "ELEMENT_TYPES",
+    "LEG_WORDS",
     "MODES",
     "STRETCH_WORDS",
     "AxisBoundary",
@@ -58,6 +62,7 @@ __all__ = [
     "Bundle",
     "Carried",
     "Command",
+    "Crew",
     "Device",
     "DeviceLinearStepper",
     "ElementType",
@@ -91,6 +96,7 @@ __all__ = [
     "check_array",
     "check_fixed",
     "check_steps",
+    "crew_code",
     "element_type",
     "element_type_of",
     "field_element_type",

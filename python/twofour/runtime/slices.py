@@ -12,8 +12,9 @@ CALL_SECONDS = 0.05
 POINT_SECONDS, STEP_SECONDS = 2e-9, 1e-7
 # Multiply-adds of a point from which on it takes longer.
 ORDINARY_WORK = 64
-# Points and steps of a slice that are worth waking a thread for.
-WAKING_POINTS = 1 << 17
+# Points and steps of a slice that are worth another thread: as fast where it has to be woken, twice
+# as fast where it is awake.
+WAKING_POINTS = 50_000
 
 
 def ordinary_points(points: int, work: float) -> int:

@@ -6,9 +6,9 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from twofour.runtime.threads import run_together
+from twofour.targets.cpu.crew import native_crew
 
-POOL = "twofour_"  # how the threads of twofour.runtime.threads are called
+POOL = "twofour_"  # how the threads of twofour.runtime are called
 CAN_PIN = hasattr(os, "sched_setaffinity")
 
 
@@ -20,17 +20,16 @@ def usable_cpus() -> list[int]:
 
 
 def pin_pool(cpus: Sequence[int]) -> None:
-    """Put the calling thread and the pool of twofour.runtime on `cpus`, a thread on each.
+    """Put the calling thread and the threads of native code on `cpus`, a thread on each.
 
-    New threads inherit where their maker runs, so they are placed one by one; the pool is started
-    where it has fewer threads.
+    New threads inherit where their maker runs, so they are placed one by one; as many are started
+    as there are processors for.
     """
-    run_together(lambda number, count: None, len(cpus))
+    crew = native_crew().start(len(cpus) - 1)
     if not CAN_PIN:
         return
     os.sched_setaffinity(0, {cpus[0]})
-    pool = [thread for thread in threading.enumerate() if thread.name.startswith(POOL)]
-    for number, thread in enumerate(pool):
+    for number, thread in enumerate(crew):
         places = cpus[1:] or cpus
         os.sched_setaffinity(thread.native_id, {places[number % len(places)]})
 

@@ -35,8 +35,7 @@ from twofour.runtime.page_offset import empty_at, offset_to_line, page_offsets
 from twofour.runtime.rounds.actions import Buffer, Copy
 from twofour.runtime.rounds.program import Copies, Program
 from twofour.runtime.rounds.step_tables import StepCode
-from twofour.runtime.slices import run_in_slices, waking_threads
-from twofour.runtime.threads import run_together
+from twofour.runtime.slices import run_in_slices
 
 # Arrays of a program that lie apart in a page; others lie like them again.
 APART = 16
@@ -165,9 +164,7 @@ class NativeFieldStepper(HostFieldStepper):
         run = program.bind([*arrays, *workspaces, *cells], steps)
 
         def advance(rounds: int) -> int:
-            rounds, work = run.take(rounds)
-            run_together(work, waking_threads(program.points * rounds, program.threads))
-            return rounds
+            return run.advance(rounds, program.points, program.threads)
 
         def tell(done: int, of: int) -> None:
             progress(done * steps // of, steps)

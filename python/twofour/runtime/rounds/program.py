@@ -5,9 +5,8 @@ An innermost loop becomes rounds, one for each iteration that carries other buff
 between loops is one round. Loops around others are walked from here.
 """
 
-import ctypes
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,6 +26,7 @@ from twofour.runtime.loops import (
 from twofour.runtime.rounds.actions import Buffer, Copy, Round
 from twofour.runtime.rounds.round_tables import BoundRounds, RoundTables
 from twofour.runtime.rounds.step_tables import STRETCH_WORDS, Index, StepCode
+from twofour.runtime.slices import waking_threads
 
 # Copies that need nothing of each other.
 Copies = tuple[Copy, ...]
@@ -178,10 +178,11 @@ class Run:
         self._arrays, self._bound, self._rest = arrays, bound, _walk(nodes)
         self._now: tuple[BoundRounds, int, int] | None = None
 
-    def take(self, most: int) -> tuple[int, Callable[[int, int], None]]:
-        """How many rounds come next, and the part of thread `n` of `m` in them.
+    def advance(self, most: int, points: int, threads: int) -> int:
+        """Run the rounds that come next, and return how many they are.
 
         These are about `most`, of which there must be as many left: all that are skewed together.
+        They run on as many of `threads` threads as rounds of so many points are worth.
         """
         rounds, words = 0, []
         while rounds < most and len(words) < MOST_STRETCHES * STRETCH_WORDS:
@@ -196,12 +197,8 @@ class Run:
             words += tables.stretches(first, part)
             self._now = (tables, first + part, left - part) if part < left else None
             rounds += part
-        table = (ctypes.c_int64 * len(words))(*words)
-
-        def work(thread: int, threads: int) -> None:
-            self._code.drive(table, len(table) // STRETCH_WORDS, thread, threads)
-
-        return rounds, work
+        self._code.run(words, waking_threads(points * rounds, threads))
+        return rounds
 
 
 def _phases(steps: Sequence[Launch | Copies], places: Places) -> Round:

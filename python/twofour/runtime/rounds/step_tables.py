@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from twofour.runtime.copies import row_axes
+from twofour.runtime.crew import JOB, Crew
 from twofour.runtime.native import descriptor
 from twofour.runtime.processor import caches
 from twofour.runtime.rounds.actions import Action, Buffer, Copy, Round
@@ -31,25 +32,38 @@ STRETCH_WORDS = 5
 
 @dataclass(frozen=True)
 class StepCode:
-    """Native code: the driver, what gives the address of copies of cells, and what owns them.
+    """Native code: the driver, copies of cells, what owns them, and threads that run it.
 
-    `copy(rank, itemsize)` is for views of that rank, of elements of so many bytes. Kernels compute
-    `planes` planes at once, of three axes and more.
+    `drive(stretches, thread, threads)` is the part of one of them in stretches: their number and
+    their words. `copy(rank, itemsize)` is the address of copies for views of that rank, of elements
+    of so many bytes. Kernels compute `planes` planes at once, of three axes and more.
     """
 
     drive: Callable
     copy: Callable[[int, int], int]
     keep_alive: object
     planes: int
+    crew: Callable[[], Crew] | None = None
+
+    def run(self, stretches: Sequence[int], threads: int) -> None:
+        """Run stretches, given by their words, on up to so many threads."""
+        words = [len(stretches) // STRETCH_WORDS, *stretches]
+        table = (ctypes.c_int64 * len(words))(*words)
+        if threads == 1:
+            self.drive(table, 0, 1)
+        else:
+            self.crew().run(self.drive, table, threads)
 
 
 def step_code(
-    drive: int, copy: Callable[[int, int], int], keep_alive: object, planes: int
+    drive: int,
+    copy: Callable[[int, int], int],
+    keep_alive: object,
+    planes: int,
+    crew: Callable[[], Crew],
 ) -> StepCode:
     """The native code at these addresses."""
-    pointer, number = ctypes.c_void_p, ctypes.c_int64
-    kind = ctypes.CFUNCTYPE(None, pointer, *[number] * 3)
-    return StepCode(kind(drive), copy, keep_alive, planes)
+    return StepCode(JOB(drive), copy, keep_alive, planes, crew)
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,8 @@ from twofour.runtime.rounds.program import Run, Stretch
 from twofour.runtime.rounds.round_tables import BoundRounds, RoundTables
 from twofour.runtime.rounds.skewed import SkewedRounds
 from twofour.runtime.rounds.step_tables import StepCode
-from twofour.runtime.slices import run_in_slices, waking_threads
+from twofour.runtime.slices import run_in_slices
 from twofour.runtime.sweeps import LinearKernel
-from twofour.runtime.threads import run_together
 from twofour.runtime.tiles.steps import Geometry
 
 # Buffers of a run: the caller's array, two that steps go between, and a result without a halo.
@@ -179,8 +178,6 @@ class SkewedSteps:
         run = Run(self._code, [Stretch(tables, steps)], arrays, bound)
 
         def advance(rounds: int) -> int:
-            rounds, work = run.take(rounds)
-            run_together(work, waking_threads(tables.points * rounds, tables.threads))
-            return rounds
+            return run.advance(rounds, tables.points, tables.threads)
 
         run_in_slices(advance, steps, tables.points, progress)

@@ -12,6 +12,7 @@ import numpy as np
 from twofour.runtime.boundary import AxisBoundary, storage_constant
 from twofour.runtime.box import Box, around
 from twofour.runtime.copies import row_axes
+from twofour.runtime.crew import JOB, Crew
 from twofour.runtime.dtypes import ElementType
 from twofour.runtime.native import NativeKernel
 from twofour.runtime.page_offset import CACHE_LINE, spread_row
@@ -39,20 +40,36 @@ CONSTANTS = len((SOURCE, TARGET)) + len(SCRATCH)
 MOST_IDLE = 3
 
 
+# Words of a leg: addresses of a program and of the tables of its threads, those of the source and
+# the target, sweeps, and the address of what threads share.
+LEG_WORDS = 6
+
+
 @dataclass(frozen=True)
 class TileCode:
-    """Addresses of native code: the driver, copies of cells, and what owns them."""
+    """Native code: the driver, copies of cells, threads that run it, and what owns it.
+
+    `drive(legs, thread, threads)` is the part of one of them in legs: their number and their words.
+    """
 
     drive: Callable
     copy: int
     keep_alive: object
+    crew: Callable[[], Crew] | None = None
+
+    def run(self, legs: Sequence[Sequence[int]], threads: int) -> None:
+        """Run legs one after the other, on up to so many threads."""
+        words = [len(legs), *itertools.chain(*legs)]
+        table = (ctypes.c_int64 * len(words))(*words)
+        if threads == 1:
+            self.drive(table, 0, 1)
+        else:
+            self.crew().run(self.drive, table, threads)
 
 
-def tile_code(drive: int, copy: int, keep_alive: object) -> TileCode:
+def tile_code(drive: int, copy: int, keep_alive: object, crew: Callable[[], Crew]) -> TileCode:
     """The native code at these addresses."""
-    pointer, number = ctypes.c_void_p, ctypes.c_int64
-    kind = ctypes.CFUNCTYPE(None, *[pointer] * 4, number, number, pointer)
-    return TileCode(kind(drive), copy, keep_alive)
+    return TileCode(JOB(drive), copy, keep_alive, crew)
 
 
 class TileProgram:
@@ -85,7 +102,7 @@ class TileProgram:
         self._whole = whole
         self._blocks = Blocks(block, max(1, CACHE_LINE // element.itemsize))
         self._first, self._last = first or kernel.native, last or kernel.native
-        self._code, self._kernel, self._element = code, kernel, element
+        self.code, self._kernel, self._element = code, kernel, element
         self._idle: list[Workspace] = []
         self._layouts = dict(zip((SOURCE, TARGET), layouts, strict=True))
         self._views: list[list[int]] = []
@@ -199,7 +216,7 @@ class TileProgram:
             self._view(action.target, shape, begin)
         else:
             shape = self._copied(action)
-            address = self._code.copy
+            address = self.code.copy
         self._commands.append((address, first, begin, shape[0]))
 
     def _view(
@@ -273,22 +290,6 @@ class TileProgram:
         if len(self._idle) < MOST_IDLE:
             self._idle.append(workspace)
 
-    def drive(
-        self,
-        workspace: Workspace,
-        source: int,
-        target: int,
-        sweeps: int,
-        thread: int,
-        together: int,
-    ) -> None:
-        """The part of one of `together` threads in sweeps between arrays at these addresses."""
-        self._code.drive(
-            self._address,
-            workspace.of_thread[thread],
-            source,
-            target,
-            sweeps,
-            together,
-            workspace.of_all,
-        )
+    def leg(self, workspace: Workspace, source: int, target: int, sweeps: int) -> tuple[int, ...]:
+        """The words of sweeps between arrays at these addresses."""
+        return self._address, workspace.of_threads, source, target, sweeps, workspace.of_all

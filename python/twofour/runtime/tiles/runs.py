@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from twofour.runtime.threads import run_together
 from twofour.runtime.tiles.program import TileProgram
 
 
@@ -35,27 +34,20 @@ def run_legs(legs: Sequence[Leg], threads: int) -> None:
     # Legs of one program share its workspace: the scratch arrays are in the caches.
     programs = {leg.program for leg in legs}
     workspaces = {program: program.take_workspace(threads) for program in programs}
-    runs = [
-        (leg.program, workspaces[leg.program], leg.source.ctypes.data, leg.target.ctypes.data)
+    words = [
+        leg.program.leg(
+            workspaces[leg.program], leg.source.ctypes.data, leg.target.ctypes.data, leg.sweeps
+        )
         for leg in legs
     ]
-
-    def work(thread: int, together: int) -> None:
-        for (program, *places), leg in zip(runs, legs, strict=True):
-            program.drive(*places, leg.sweeps, thread, together)
-
-    run_together(work, threads)
+    legs[0].program.code.run(words, threads)
     for program, workspace in workspaces.items():
         program.give_back(workspace)
 
 
 def run_sweeps(program: TileProgram, source: int, target: int, sweeps: int, threads: int) -> None:
     """Run the leg between arrays at two addresses on up to so many threads."""
-    threads = min(threads, program.tiles)
-    workspace = program.take_workspace(max(1, threads))
-    if threads <= 1:
-        program.drive(workspace, source, target, sweeps, 0, 1)
-    else:
-        places = workspace, source, target, sweeps
-        run_together(lambda *part: program.drive(*places, *part), threads)
+    threads = max(1, min(threads, program.tiles))
+    workspace = program.take_workspace(threads)
+    program.code.run([program.leg(workspace, source, target, sweeps)], threads)
     program.give_back(workspace)

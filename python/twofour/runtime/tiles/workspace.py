@@ -42,5 +42,5 @@ class Workspace:
         for array, offset in offsets.items():
             self._arrays[:, array] = start + offset + pitch * np.arange(threads)
         self._shared = np.zeros(SHARED_WORDS + 8 * threads, np.int64)
-        self.of_thread = [row.ctypes.data for row in self._arrays]
+        self.of_threads = self._arrays.ctypes.data
         self.of_all = self._shared.ctypes.data

@@ -19,6 +19,7 @@ from functools import cache
 from twofour.mlir import ir
 from twofour.runtime import STRETCH_WORDS, Command, Phase, StepCode, step_code
 from twofour.targets.cpu.barrier import DECLARATIONS, SPINS, meet
+from twofour.targets.cpu.crew import native_crew
 from twofour.targets.cpu.jit import CompiledModule
 from twofour.targets.cpu.tile_driver import tile_driver
 from twofour.targets.cpu.vector_unit import vector_unit
@@ -32,7 +33,11 @@ def step_driver(most_views: int) -> StepCode:
     """Code for commands of two to `most_views` views."""
     drive, owner = _compiled(most_views)
     planes = vector_unit("host").core.planes
-    return step_code(drive, lambda rank, itemsize: tile_driver(rank, itemsize).copy, owner, planes)
+    return step_code(drive, _copy, owner, planes, native_crew)
+
+
+def _copy(rank: int, itemsize: int) -> int:
+    return tile_driver(rank, itemsize).copy
 
 
 @cache
@@ -56,6 +61,7 @@ def _words(address: str, names: Sequence[str], pointers: Sequence[str] = ()) -> 
     return "\n".join(lines)
 
 
+# Words of the list: how many stretches there are, and the words of each.
 # Words of a stretch: addresses of the program and of all views, the first round, how many, and the
 # address of what threads share. Without a program: where to write the number that is third.
 # Words of the program: the round that follows the last one, and how many there are; addresses of
@@ -69,12 +75,14 @@ def _drive() -> str:
         "stretch", ("program", "place", "value", "count", "shared"), ("program", "place", "shared")
     )
     return f"""
-func.func @{DRIVE}(%stretches: !llvm.ptr, %how_many: i64, %thread: i64, %threads: i64)
+func.func @{DRIVE}(%list: !llvm.ptr, %thread: i64, %threads: i64)
     attributes {{llvm.emit_c_interface}} {{
   %zero = llvm.mlir.constant(0 : i64) : i64
   %one = llvm.mlir.constant(1 : i64) : i64
   %words = llvm.mlir.constant({STRETCH_WORDS} : i64) : i64
   %none = llvm.mlir.zero : !llvm.ptr
+  %how_many = llvm.load %list : !llvm.ptr -> i64
+  %stretches = llvm.getelementptr %list[1] {WORD}
   scf.for %n = %zero to %how_many step %one : i64 {{
     %behind = llvm.mul %n, %words : i64
     %stretch = llvm.getelementptr %stretches[%behind] {WORDS}

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Native code that runs time tiles: all steps of a call, on all threads, without Python between.
 
-`drive` takes what twofour.runtime.tiles.program encodes. Each thread calls it once. In every sweep
-a thread takes the tiles of its own part one after the other, the same ones each time, since they
-are in its caches, up and down alternately: what a sweep wrote last is still in the nearer ones when
-the next begins there. Then it helps the others, until no tile is left. They meet at a barrier, and
-the source and target arrays change places. A tile is a run of commands, each a call of a sweep
-kernel or of `copy_cells` on one input and one output view.
+`drive_legs` takes what twofour.runtime.tiles.program encodes, leg by leg. Each thread calls it
+once. In every sweep a thread takes the tiles of its own part one after the other, the same ones
+each time, since they are in its caches, up and down alternately: what a sweep wrote last is still
+in the nearer ones when the next begins there. Then it helps the others, until no tile is left. They
+meet at a barrier, and the source and target arrays change places. A tile is a run of commands, each
+a call of a sweep kernel or of `copy_cells` on one input and one output view.
 
 Both are written in LLVM's dialect: they work on addresses, and views of `copy_cells` may go
 backwards, which memrefs may not.
@@ -15,11 +15,12 @@ backwards, which memrefs may not.
 from functools import cache
 
 from twofour.mlir import ir
-from twofour.runtime import TileCode, tile_code
+from twofour.runtime import ARRAY_WORDS, LEG_WORDS, TileCode, tile_code
 from twofour.targets.cpu.barrier import DECLARATIONS, SPINS, meet
+from twofour.targets.cpu.crew import native_crew
 from twofour.targets.cpu.jit import CompiledModule
 
-DRIVE, COPY = "drive_tiles", "copy_cells"
+DRIVE, COPY = "drive_legs", "copy_cells"
 
 
 @cache
@@ -31,7 +32,7 @@ def tile_driver(rank: int, itemsize: int) -> TileCode:
     context = ir.Context()
     with context, ir.Location.unknown():
         code = CompiledModule(ir.Module.parse(_DRIVE + _copy(rank, itemsize)))
-    return tile_code(code.address(DRIVE), code.address(COPY), (code, context))
+    return tile_code(code.address(DRIVE), code.address(COPY), (code, context), native_crew)
 
 
 def _descriptor(side: str) -> str:
@@ -63,6 +64,7 @@ _RESET = """\
       }
 """
 
+# Words of the legs: how many there are, and the words of each (see LEG_WORDS).
 # Words of the program: number of tiles; addresses of tiles, commands and views; words of a view.
 # Tile: first command, command after the last, bytes to add to source and to target.
 # Command: address of the code, first view, first and last row.
@@ -72,9 +74,38 @@ _RESET = """\
 # Words shared by the threads, each on a cache line: threads at the barrier, its turn, and for each
 # thread how many tiles of its part were taken.
 _DRIVE = f"""
-{DECLARATIONS}func.func @{DRIVE}(%program: !llvm.ptr, %arrays: !llvm.ptr, %source: i64,
-                   %target: i64, %sweeps: i64, %threads: i64, %shared: !llvm.ptr)
+{DECLARATIONS}func.func @{DRIVE}(%legs: !llvm.ptr, %thread: i64, %threads: i64)
     attributes {{llvm.emit_c_interface}} {{
+  %zero = llvm.mlir.constant(0 : i64) : i64
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %leg_words = llvm.mlir.constant({LEG_WORDS} : i64) : i64
+  %array_words = llvm.mlir.constant({ARRAY_WORDS} : i64) : i64
+  %mine = llvm.mul %thread, %array_words : i64
+  %count = llvm.load %legs : !llvm.ptr -> i64
+  %first = llvm.getelementptr %legs[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  scf.for %n = %zero to %count step %one : i64 {{
+    %behind = llvm.mul %n, %leg_words : i64
+    %leg = llvm.getelementptr %first[%behind] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+    %program = llvm.load %leg : !llvm.ptr -> !llvm.ptr
+    %l1 = llvm.getelementptr %leg[1] : (!llvm.ptr) -> !llvm.ptr, i64
+    %of_threads = llvm.load %l1 : !llvm.ptr -> !llvm.ptr
+    %arrays = llvm.getelementptr %of_threads[%mine] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+    %l2 = llvm.getelementptr %leg[2] : (!llvm.ptr) -> !llvm.ptr, i64
+    %source = llvm.load %l2 : !llvm.ptr -> i64
+    %l3 = llvm.getelementptr %leg[3] : (!llvm.ptr) -> !llvm.ptr, i64
+    %target = llvm.load %l3 : !llvm.ptr -> i64
+    %l4 = llvm.getelementptr %leg[4] : (!llvm.ptr) -> !llvm.ptr, i64
+    %sweeps = llvm.load %l4 : !llvm.ptr -> i64
+    %l5 = llvm.getelementptr %leg[5] : (!llvm.ptr) -> !llvm.ptr, i64
+    %shared = llvm.load %l5 : !llvm.ptr -> !llvm.ptr
+    func.call @drive_tiles(%program, %arrays, %source, %target, %sweeps, %threads, %shared)
+      : (!llvm.ptr, !llvm.ptr, i64, i64, i64, i64, !llvm.ptr) -> ()
+  }}
+  return
+}}
+
+func.func private @drive_tiles(%program: !llvm.ptr, %arrays: !llvm.ptr, %source: i64,
+    %target: i64, %sweeps: i64, %threads: i64, %shared: !llvm.ptr) {{
   %zero = llvm.mlir.constant(0 : i64) : i64
   %one = llvm.mlir.constant(1 : i64) : i64
   %four = llvm.mlir.constant(4 : i64) : i64

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Threads that are in native code while they wait, so that a job reaches them without Python.
+
+To wake a thread in Python takes some 80 microseconds, of which most is the interpreter's lock: the
+time of a sweep over 200,000 points. These stay awake for a moment after each job (see
+twofour.targets.cpu.crew), as OpenMP's do, and programs that step by hand are back by then.
+"""
+
+import atexit
+import ctypes
+import os
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock, Thread
+
+import numpy as np
+
+from twofour.runtime.page_offset import CACHE_LINE
+
+# Threads beside the callers', of all calls at a time.
+MOST_MEMBERS = 1024
+# Room for the state, a job and a semaphore, on cache lines of their own.
+MAILBOX_BYTES = 6 * CACHE_LINE
+
+
+# A job: void JOB(void *context, int64_t number, int64_t count).
+JOB = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+
+
+@dataclass(frozen=True)
+class CrewCode:
+    """Native code: functions of a mailbox, the one that leads, and what owns them."""
+
+    prepare: Callable
+    serve: Callable
+    lead: Callable
+    dismiss: Callable
+    keep_alive: object
+
+
+def crew_code(prepare: int, serve: int, lead: int, dismiss: int, keep_alive: object) -> CrewCode:
+    """The native code at these addresses."""
+    pointer = ctypes.c_void_p
+    of_box = ctypes.CFUNCTYPE(None, pointer)
+    leads = ctypes.CFUNCTYPE(None, pointer, ctypes.c_int64, JOB, pointer)
+    return CrewCode(of_box(prepare), of_box(serve), leads(lead), of_box(dismiss), keep_alive)
+
+
+class Crew:
+    """Up to `most` threads, which are started when they are first needed."""
+
+    def __init__(self, code: CrewCode, most: int = MOST_MEMBERS):
+        self._code, self._most = code, most
+        self._forget()
+        _crews.add(self)
+
+    def run(self, job: Callable, context: ctypes.Array, threads: int) -> None:
+        """Call `job(context, number, count)`, which is a JOB, at the same time on `count` threads.
+
+        `count` is `threads`, or less where other calls have the threads between them or the system
+        has no more to give; `number` is 0 ... count - 1, the calling thread is the first.
+        """
+        members: list[_Member] = []
+        try:
+            self._take(threads - 1, members)
+            boxes = (ctypes.c_void_p * len(members))(*[member.mailbox for member in members])
+            self._code.lead(boxes, len(members), job, context)
+        finally:
+            self._give_back(members)
+
+    def start(self, count: int) -> list[Thread]:
+        """Have so many threads at least, and return all."""
+        members: list[_Member] = []
+        self._take(count, members)
+        self._give_back(members)
+        return [member.thread for member in self._started]
+
+    def dismiss(self) -> None:
+        """End the threads, those of calls that run now after them; later calls run alone."""
+        with self._lock:
+            self._most = 0
+            members, self._idle = self._idle, []
+        self._end(members)
+        for member in members:
+            member.thread.join()
+
+    def _end(self, members: "list[_Member]") -> None:
+        for member in members:
+            self._code.dismiss(member.mailbox)
+
+    def _take(self, count: int, members: "list[_Member]") -> None:
+        """Add up to so many members that no other call has."""
+        with self._lock:
+            while len(members) < count:
+                if self._idle:
+                    members.append(self._idle.pop())
+                    continue
+                if len(self._started) >= self._most:
+                    return
+                try:
+                    member = _Member(f"twofour_crew_{len(self._started)}", self._code)
+                except RuntimeError:
+                    # The system has no more threads to give.
+                    return
+                self._started.append(member)
+                members.append(member)
+
+    def _give_back(self, members: "list[_Member]") -> None:
+        with self._lock:
+            if self._most:
+                self._idle += members
+                return
+        self._end(members)
+
+    def _forget(self) -> None:
+        self._lock = Lock()
+        self._started: list[_Member] = []
+        self._idle: list[_Member] = []
+
+
+class _Member:
+    """A thread and its mailbox."""
+
+    def __init__(self, name: str, code: CrewCode):
+        space = np.zeros(MAILBOX_BYTES + CACHE_LINE, np.uint8)
+        self.mailbox = -(-space.ctypes.data // CACHE_LINE) * CACHE_LINE
+        code.prepare(self.mailbox)
+        # Nobody asks for it, but the mailbox is there.
+        self._space = space
+        # Of those that wait, none keeps the process from ending.
+        self.thread = Thread(target=code.serve, args=(self.mailbox,), name=name, daemon=True)
+        self.thread.start()
+
+
+_crews: "weakref.WeakSet[Crew]" = weakref.WeakSet()
+
+
+def _dismiss_all() -> None:
+    # Native code is let go when the interpreter ends: nobody may be in it.
+    for crew in list(_crews):
+        crew.dismiss()
+
+
+def _forget_all() -> None:
+    # Threads do not survive a fork: the child starts its own when it needs them.
+    for crew in list(_crews):
+        crew._forget()
+
+
+atexit.register(_dismiss_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)
