@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from twofour.options import CompileOptions
-from twofour.runtime import FieldStepper, HostFieldStepper, Plan, slices
+from twofour.runtime import FieldStepper, HostFieldStepper, Plan
+from twofour.runtime.processor import USUAL_CACHES
 from twofour.runtime.rounds import choice as skew_choice
 from twofour.runtime.rounds import round_tables
 from twofour.runtime.rounds import skewed as skewed_rounds
@@ -57,7 +58,7 @@ def fill_new_buffers(monkeypatch):
 
 def share_small_work(monkeypatch):
     """Take all threads for work of any size."""
-    monkeypatch.setattr(slices, "WAKING_POINTS", 1)
+    monkeypatch.setattr("twofour.runtime.threads.WAKING_POINTS", 1)
     monkeypatch.setattr(tile_choice, "WAITING_POINTS", 1)
 
 
@@ -67,8 +68,9 @@ def skew_small_arrays(monkeypatch, rows=24):
 
     def with_small_caches(cycle, buffers, *arguments):
         row = sum(buffer.strides[0] for buffer in buffers if buffer.shape)
-        *arguments, machine = arguments
-        machine = replace(machine, second=int(rows * row / skew_choice.NEAR_SHARE) + 1)
+        *arguments, _ = arguments
+        # Those of any machine, so that depths are the same wherever this runs.
+        machine = replace(USUAL_CACHES, second=int(rows * row / skew_choice.NEAR_SHARE) + 1)
         skewed = skew_rounds(cycle, buffers, *arguments, machine)
         depths.append(skewed.depth if skewed else 0)
         return skewed

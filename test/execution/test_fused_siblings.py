@@ -10,7 +10,6 @@ import twofour
 from twofour.dialects.stencil import large_arrays
 from twofour.dialects.stencil.transforms import fuse_siblings
 from twofour.options import CompileOptions
-from twofour.runtime import slices
 from twofour.targets.cpu.build import compile_cpu
 
 HALO = 2
@@ -134,7 +133,7 @@ def fields(step, arrays):
     ],
 )
 def test_bits_of_kernels_of_their_own(tmp_path, monkeypatch, name, element):
-    monkeypatch.setattr(slices, "WAKING_POINTS", 1)
+    monkeypatch.setattr("twofour.runtime.threads.WAKING_POINTS", 1)
     rank, count, sweeps = PROGRAMS[name]
     for extents in EXTENTS[rank]:
         path = tmp_path / "program.mlir"
@@ -172,7 +171,7 @@ def test_each_sweep_is_one_kernel_that_works_in_place(tmp_path, name, kernels, a
 
 def test_sums_past_the_caches(tmp_path, monkeypatch):
     """Sums of one image to two fields of their own, in rows that begin anywhere."""
-    monkeypatch.setattr(slices, "WAKING_POINTS", 1)
+    monkeypatch.setattr("twofour.runtime.threads.WAKING_POINTS", 1)
     monkeypatch.setattr(large_arrays, "past_caches", lambda *_: True)
     sweeps = (
         (

@@ -12,7 +12,6 @@ import kernel_cases as cases
 import reference
 from random_kernels import kernels
 from twofour.kernels import Kernel
-from twofour.runtime import threads
 
 QUICK, FULL = 40, 2000
 MOST_POINTS = {1: 1000, 2: 20000, 3: 5000}
@@ -90,7 +89,7 @@ def check(example: Example) -> None:
 def split_small_arrays():
     """Two threads share arrays of any size, so that sweeps begin and end anywhere."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(threads, "MINIMUM_CHUNK_POINTS", 1)
+        patch.setattr("twofour.runtime.threads.WAKING_POINTS", 1)
         yield
 
 

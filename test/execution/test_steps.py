@@ -8,7 +8,7 @@ import pytest
 import kernel_cases as cases
 import reference
 from twofour.kernels import Kernel
-from twofour.runtime.threads import MINIMUM_CHUNK_POINTS
+from twofour.runtime.threads import WAKING_POINTS
 from twofour.targets.cpu.executable import CpuExecutable
 
 # One of each rank and shape, lopsided ones among them.
@@ -130,10 +130,10 @@ def test_fused_steps_everywhere(name, fuse_steps):
 @pytest.mark.parametrize(
     ("name", "shape", "dtype"),
     [
-        ("laplacian1d_o8", (2 * MINIMUM_CHUNK_POINTS + 77,), "f32"),
-        ("gauss7x7_binomial", (401, 3 * MINIMUM_CHUNK_POINTS // 400), "f16"),
-        ("elastic_staggered_div3d_o4", (5, 257, 3 * MINIMUM_CHUNK_POINTS // 1000), "bf16"),
-        ("heat2d_ftcs", (3, MINIMUM_CHUNK_POINTS), "f64"),
+        ("laplacian1d_o8", (2 * WAKING_POINTS + 77,), "f32"),
+        ("gauss7x7_binomial", (401, 3 * WAKING_POINTS // 400), "f16"),
+        ("elastic_staggered_div3d_o4", (5, 257, 3 * WAKING_POINTS // 1000), "bf16"),
+        ("heat2d_ftcs", (3, WAKING_POINTS), "f64"),
     ],
 )
 def test_threads_give_the_same_bits(name, shape, dtype, schedule):
@@ -146,6 +146,20 @@ def test_threads_give_the_same_bits(name, shape, dtype, schedule):
         )
         cases.assert_same_bits(two, one, boundary)
         cases.assert_same_bits(five, one, boundary)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"), [("heat2d_ftcs", (67, 3301)), ("heat3d_ftcs", (41, 73, 79))]
+)
+def test_threads_give_the_same_bits_of_fused_steps(name, shape):
+    kernel = cases.KERNELS[name]
+    _, u = input_of(kernel, "f64", shape)
+    for boundary in cases.boundaries(kernel.rank)[::2]:
+        one, three = (
+            cases.stepper(kernel, "f64", "direct", boundary, threads, fuse_steps=2).advance(u, 5)
+            for threads in (1, 3)
+        )
+        cases.assert_same_bits(three, one, boundary)
 
 
 @pytest.mark.parametrize("schedule", cases.SCHEDULES)

@@ -8,7 +8,6 @@ import twofour
 from twofour.dialects.stencil import large_arrays
 from twofour.dialects.stencil.transforms import apply_to_vector
 from twofour.options import CompileOptions
-from twofour.runtime import slices
 from twofour.targets.cpu.build import compile_cpu
 from twofour.targets.cpu.register_tile import RegisterTile
 
@@ -312,7 +311,7 @@ def test_results_over_what_is_read_at_the_same_points(
     tmp_path, monkeypatch, large, threads, lo, more, n, m
 ):
     """Past the caches too, from lines on that all rows of the outputs have in common or not."""
-    monkeypatch.setattr(slices, "WAKING_POINTS", 1)
+    monkeypatch.setattr("twofour.runtime.threads.WAKING_POINTS", 1)
     monkeypatch.setattr(large_arrays, "past_caches", lambda *_: large)
     monkeypatch.setattr(apply_to_vector, "are_stored_over_inputs", lambda *_: False)
     draws = np.random.default_rng(0)
@@ -344,7 +343,7 @@ TILES = [
 @pytest.mark.parametrize("tile", TILES, ids=lambda t: f"{t.planes}x{t.rows}x{t.vectors}")
 @pytest.mark.parametrize("element", ["f64", "f32"])
 def test_blocks_and_what_they_leave(tmp_path, monkeypatch, large, tile, element):
-    monkeypatch.setattr(slices, "WAKING_POINTS", 1)
+    monkeypatch.setattr("twofour.runtime.threads.WAKING_POINTS", 1)
     monkeypatch.setattr(large_arrays, "past_caches", lambda *_: large)
     monkeypatch.setattr(apply_to_vector, "_tile", lambda *_: tile)
     monkeypatch.setattr(apply_to_vector, "FOLLOWED", 1)

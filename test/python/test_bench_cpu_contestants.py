@@ -157,7 +157,7 @@ def test_threads_are_on_processors_of_their_own():
     before = os.sched_getaffinity(0)
     with affinity_restored():
         pin_pool(CPUS[:2])
-        pool = [t for t in threading.enumerate() if t.name.startswith("twofour_")]
+        pool = [t for t in threading.enumerate() if t.name.startswith("twofour_crew")]
         assert os.sched_getaffinity(0) == {CPUS[0]}
         assert {tuple(os.sched_getaffinity(t.native_id)) for t in pool} == {(CPUS[1],)}
         # What was resolved before does not shrink to the one processor left.

@@ -3,6 +3,7 @@
 
 import ctypes
 import gc
+import threading
 import weakref
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 
 from twofour.errors import TwofourError
 from twofour.runtime import LinearKernel, LinearStepper, NativeKernel, element_type, parse_boundary
+from twofour.runtime.threads import WAKING_POINTS
+from twofour.targets.cpu.crew import native_crew
 
 
 def memref(rank):
@@ -47,7 +50,8 @@ def native(body, ranks, outputs=1, dtype=np.float64):
     pointers = [ctypes.c_void_p] * len(ranks)
     callback = ctypes.CFUNCTYPE(None, *pointers, ctypes.c_int64, ctypes.c_int64)(code)
     address = ctypes.cast(callback, ctypes.c_void_p).value
-    return NativeKernel("body", address, ranks[-1], len(ranks) - outputs, outputs, callback)
+    inputs = len(ranks) - outputs
+    return NativeKernel("body", address, ranks[-1], inputs, outputs, callback, crew=native_crew)
 
 
 def test_descriptors_of_strided_views_and_of_lower_rank():
@@ -131,6 +135,41 @@ def test_unfit_views(views_in, views_out, message):
     kernel = native(lambda *_: None, (2, 2))
     with pytest.raises(TwofourError, match=f"kernel body: {message}"):
         kernel.bind(views_in, views_out)
+
+
+@pytest.mark.parametrize("extent", [1, 2, 5, 64, 1001])
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+def test_ranges_of_threads_cover_the_rows_once(extent, threads):
+    ranges, ran_on = [], set()
+
+    def body(arrays, begin, end):
+        source, target = arrays
+        target[begin:end] += source[begin:end]
+        ranges.append((begin, end))
+        ran_on.add(threading.get_native_id())
+
+    source, target = np.arange(extent * 3.0).reshape(extent, 3), np.ones((extent, 3))
+    bound = native(body, (2, 2)).bind([source], [target])
+    bound.run_together(extent, threads)
+    np.testing.assert_array_equal(target, source + 1)
+    assert len(ranges) == len(ran_on) == threads
+    sizes = [end - begin for begin, end in ranges]
+    assert sum(sizes) == extent and max(sizes) - min(sizes) <= 1
+
+
+def test_small_sweeps_stay_on_the_calling_thread():
+    ran_on = []
+
+    def body(arrays, begin, end):
+        ran_on.append(threading.get_native_id())
+
+    boundary = parse_boundary("periodic", 2)
+    kernel = LinearKernel(native(body, (2, 2)), (0, 0), (0, 0))
+    stepper = LinearStepper(kernel, element_type("f64"), boundary, threads=2)
+    stepper.advance(np.zeros((2, WAKING_POINTS // 2)), 1)
+    assert ran_on == [threading.get_native_id()]
+    stepper.advance(np.zeros((2, WAKING_POINTS)), 1)
+    assert len(set(ran_on)) == 2
 
 
 def test_stepping_through_descriptors():

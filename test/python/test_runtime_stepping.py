@@ -256,23 +256,6 @@ def test_buffers_are_bound_once_per_pair():
     assert stepper.single.native.binds == 1
 
 
-@pytest.mark.parametrize("boundary", ["fixed", "periodic", "reflect,nearest"])
-def test_the_same_bits_for_any_number_of_threads(boundary, monkeypatch):
-    monkeypatch.setattr("twofour.runtime.threads.MINIMUM_CHUNK_POINTS", 1)
-    u = np.random.default_rng(2).standard_normal((33, 29))
-    results = []
-    for threads in (1, 2, 3, 7):
-        stepper = LinearStepper(
-            linear_kernel(STAR_2D),
-            F64,
-            parse_boundary(boundary, 2),
-            fused=linear_kernel(STAR_2D, 2),
-            threads=threads,
-        )
-        results.append(stepper.advance(u, 5).tobytes())
-    assert len(set(results)) == 1
-
-
 def test_kernels_of_other_step_counts_are_refused():
     with pytest.raises(ValueError, match="one step"):
         LinearStepper(linear_kernel(STAR_1D, 2), F64, parse_boundary("zero", 1))

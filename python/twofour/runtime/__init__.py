@@ -45,7 +45,7 @@ from twofour.runtime.progress import Progress
 from twofour.runtime.rounds.step_tables import STRETCH_WORDS, Command, Phase, StepCode, step_code
 from twofour.runtime.stepping import LinearStepper, check_steps
 from twofour.runtime.sweeps import LinearKernel
-from twofour.runtime.threads import parallel_run, resolve_threads
+from twofour.runtime.threads import resolve_threads
 from twofour.runtime.tiles.program import LEG_WORDS, TileCode, tile_code
 from twofour.runtime.tiles.stepping import TiledKernel, TiledStepper
 from twofour.runtime.tiles.workspace import ARRAY_WORDS
@@ -106,7 +106,6 @@ __all__ = [
     "from_storage",
     "load",
     "open_device",
-    "parallel_run",
     "parse_boundary",
     "refresh_halo",
     "resolve_threads",

@@ -30,21 +30,26 @@ JOB = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
 @dataclass(frozen=True)
 class CrewCode:
-    """Native code: functions of a mailbox, the one that leads, and what owns them."""
+    """Native code: functions of a mailbox, the one that leads, a job, and what owns them."""
 
     prepare: Callable
     serve: Callable
     lead: Callable
     dismiss: Callable
+    sweep: Callable
     keep_alive: object
 
 
-def crew_code(prepare: int, serve: int, lead: int, dismiss: int, keep_alive: object) -> CrewCode:
+def crew_code(
+    prepare: int, serve: int, lead: int, dismiss: int, sweep: int, keep_alive: object
+) -> CrewCode:
     """The native code at these addresses."""
     pointer = ctypes.c_void_p
     of_box = ctypes.CFUNCTYPE(None, pointer)
     leads = ctypes.CFUNCTYPE(None, pointer, ctypes.c_int64, JOB, pointer)
-    return CrewCode(of_box(prepare), of_box(serve), leads(lead), of_box(dismiss), keep_alive)
+    return CrewCode(
+        of_box(prepare), of_box(serve), leads(lead), of_box(dismiss), JOB(sweep), keep_alive
+    )
 
 
 class Crew:
@@ -68,6 +73,22 @@ class Crew:
             self._code.lead(boxes, len(members), job, context)
         finally:
             self._give_back(members)
+
+    def sweep(
+        self,
+        kernel: Callable,
+        source: ctypes.c_void_p,
+        target: ctypes.c_void_p,
+        extent: int,
+        threads: int,
+    ) -> None:
+        """Call `kernel(source, target, begin, end)` on up to so many threads.
+
+        Their ranges make up [0, extent), and differ by one in length at most.
+        """
+        code = ctypes.cast(kernel, ctypes.c_void_p)
+        words = (ctypes.c_int64 * 4)(code.value, source.value, target.value, extent)
+        self.run(self._code.sweep, words, threads)
 
     def start(self, count: int) -> list[Thread]:
         """Have so many threads at least, and return all."""

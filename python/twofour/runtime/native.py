@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from twofour.errors import TwofourError
+from twofour.runtime.crew import Crew
 
 # As many axes as arrays of any NumPy have.
 MAX_RANK = 32
@@ -22,7 +23,8 @@ class NativeKernel:
     """A compiled kernel at `address` with `inputs` + `outputs` views, outputs of rank `rank`.
 
     Inputs may have other ranks. `keep_alive` is whatever owns the machine code. `past_caches` gives
-    the kernel for arrays that do not fit the caches, where there is another one.
+    the kernel for arrays that do not fit the caches, where there is another one. `crew` gives the
+    threads that share sweeps.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class NativeKernel:
         outputs: int,
         keep_alive: object,
         past_caches: "Callable[[], NativeKernel] | None" = None,
+        crew: Callable[[], Crew] | None = None,
     ):
         self.name = name
         self.address = address
@@ -41,7 +44,7 @@ class NativeKernel:
         self.inputs = inputs
         self.outputs = outputs
         self.past_caches = past_caches
-        self._keep_alive = keep_alive
+        self._keep_alive, self._crew = keep_alive, crew
         pointers = [ctypes.c_void_p] * (inputs + outputs)
         # CFUNCTYPE functions release the interpreter lock while they run.
         self._function = ctypes.CFUNCTYPE(None, *pointers, ctypes.c_int64, ctypes.c_int64)(address)
@@ -73,17 +76,20 @@ class NativeKernel:
                 )
         views = [*views_in, *views_out]
         descriptors = [_in_memory(descriptor(view, self.name)) for view in views]
-        return BoundKernel(self._function, descriptors, (self, views))
+        return BoundKernel(self._function, descriptors, self._crew, (self, views))
 
 
 class BoundKernel:
-    """A kernel with its views: `run(begin, end)` sweeps rows of the outermost output axis.
+    """A kernel with its views. Its calls release the interpreter lock."""
 
-    Calls release the interpreter lock, so that threads can sweep disjoint ranges at once.
-    """
-
-    def __init__(self, function, descriptors: list[ctypes.Array], keep_alive: object):
-        self._function = function
+    def __init__(
+        self,
+        function,
+        descriptors: list[ctypes.Array],
+        crew: Callable[[], Crew] | None,
+        keep_alive: object,
+    ):
+        self._function, self._crew = function, crew
         self._descriptors = descriptors
         self._arguments = [ctypes.c_void_p(ctypes.addressof(d)) for d in descriptors]
         self._keep_alive = keep_alive
@@ -91,6 +97,15 @@ class BoundKernel:
     def run(self, begin: int, end: int) -> None:
         """Sweep the rows [begin, end), 0 <= begin <= end <= outermost extent (not checked)."""
         self._function(*self._arguments, begin, end)
+
+    def run_together(self, extent: int, threads: int) -> None:
+        """Sweep the rows [0, extent) of a kernel with one input on up to so many threads.
+
+        Each has a range of its own. Kernels compute a point in the same way whatever range it is
+        in, so that the result has the same bits for any number of threads.
+        """
+        source, target = self._arguments
+        self._crew().sweep(self._function, source, target, extent, threads)
 
 
 class NativeFunction:

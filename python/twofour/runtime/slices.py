@@ -12,9 +12,6 @@ CALL_SECONDS = 0.05
 POINT_SECONDS, STEP_SECONDS = 2e-9, 1e-7
 # Multiply-adds of a point from which on it takes longer.
 ORDINARY_WORK = 64
-# Points and steps of a slice that are worth another thread: as fast where it has to be woken, twice
-# as fast where it is awake.
-WAKING_POINTS = 50_000
 
 
 def ordinary_points(points: int, work: float) -> int:
@@ -47,8 +44,3 @@ def run_in_slices(
         if progress is not None and done < steps and now - reported >= PROGRESS_INTERVAL:
             progress(done, steps)
             reported = now
-
-
-def waking_threads(points: int, most: int) -> int:
-    """How many of so many threads a slice of so many ordinary points and steps is worth waking."""
-    return min(most, max(1, points // WAKING_POINTS))

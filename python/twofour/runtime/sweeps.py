@@ -20,6 +20,7 @@ of slabs are not aligned, and kernels for them must not ask for it.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -29,7 +30,7 @@ from twofour.runtime.dtypes import ElementType
 from twofour.runtime.halos import Halos, Refresh
 from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.reach import halo_reach
-from twofour.runtime.threads import parallel_run
+from twofour.runtime.threads import waking_threads
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,11 @@ def bind_region(
     out = target[target_box.slices]
     view = source[source_box.grown(kernel.reach_lo, kernel.reach_hi).slices]
     bound = kernel.native.bind([view], [out])
-    extent, points = out.shape[0], out.size
-    return lambda: parallel_run(bound, extent, threads, points)
+    extent = out.shape[0]
+    parts = min(extent, waking_threads(out.size, threads))
+    if parts == 1:
+        return partial(bound.run, 0, extent)
+    return partial(bound.run_together, extent, parts)
 
 
 class SingleSweep:

@@ -1,26 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Threads: how many, and one sweep split over them."""
+"""How many threads there are, and how many of them a piece of work is worth."""
 
 import operator
 import os
-from collections.abc import Callable
-from functools import partial
-from queue import SimpleQueue
-from threading import Lock
 
 from twofour.errors import TwofourError
-from twofour.runtime.workers import WorkerPool
 
 ENVIRONMENT_VARIABLE = "TWOFOUR_NUM_THREADS"
 
-# Handing a chunk to another thread and waiting for it costs 25 to 60 microseconds, the time in
-# which one core sweeps some 100,000 points of a small stencil: smaller sweeps are faster without.
-MINIMUM_CHUNK_POINTS = 65536
-
-# Threads beside the callers', of all calls at a time.
-MOST_WORKERS = 1024
-
-_pool = WorkerPool(MOST_WORKERS)
+# Points times steps that are worth another thread: as fast where it has to be woken, twice as fast
+# where it is awake.
+WAKING_POINTS = 50_000
 
 
 def resolve_threads(threads: int | None = None) -> int:
@@ -49,62 +39,6 @@ def resolve_threads(threads: int | None = None) -> int:
     return os.cpu_count() or 1
 
 
-def parallel_run(bound, extent: int, threads: int, points: int) -> None:
-    """Run `bound` (see twofour.runtime.native) over [0, extent) on up to `threads` threads.
-
-    The range is split into contiguous chunks; kernels compute a point in the same way whatever
-    chunk it is in, so that the result has the same bits for any number of threads. `points` is
-    the size of the whole sweep: small ones run on the calling thread alone. An exception of any
-    chunk is raised after all of them have ended.
-    """
-    chunks = min(threads, extent, points // MINIMUM_CHUNK_POINTS)
-    if chunks <= 1:
-        bound.run(0, extent)
-        return
-
-    def work(number: int, count: int) -> None:
-        bound.run(extent * number // count, extent * (number + 1) // count)
-
-    run_together(work, chunks)
-
-
-def run_together(work: Callable[[int, int], None], threads: int) -> None:
-    """Run `work(number, count)` at the same time on `count` threads, number = 0 ... count - 1.
-
-    `count` is `threads`, or less where other calls have MOST_WORKERS between them, or the system
-    has no more threads to give. An exception of any of them is raised after all have ended.
-    """
-    if threads == 1:
-        work(0, 1)
-        return
-    starting, ended = Lock(), SimpleQueue()
-    joined = 1
-
-    def join(number: int) -> None:
-        # Those that wait for each other have to know how many they are, also after an interrupt.
-        with starting:
-            pass
-        if number < joined:
-            work(number, joined)
-
-    try:
-        with starting:
-            for worker in _pool.take(threads - 1):
-                worker.begin(partial(join, joined), ended)
-                joined += 1
-        work(0, joined)
-    finally:
-        errors = [ended.get() for _ in range(joined - 1)]
-    for error in errors:
-        if error is not None:
-            raise error
-
-
-def _forget_pool() -> None:
-    global _pool
-    _pool = WorkerPool(MOST_WORKERS)
-
-
-if hasattr(os, "register_at_fork"):
-    # Threads do not survive a fork: the child starts its own when it needs them.
-    os.register_at_fork(after_in_child=_forget_pool)
+def waking_threads(points: int, most: int) -> int:
+    """How many of so many threads are worth waking for so many ordinary points times steps."""
+    return min(most, max(1, points // WAKING_POINTS))

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from twofour.targets.cpu.crew import native_crew
 
-POOL = "twofour_"  # how the threads of twofour.runtime are called
+POOL = "twofour_crew"  # how the threads of twofour.runtime are called
 CAN_PIN = hasattr(os, "sched_setaffinity")
 
 

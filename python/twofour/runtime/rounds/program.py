@@ -26,7 +26,7 @@ from twofour.runtime.loops import (
 from twofour.runtime.rounds.actions import Buffer, Copy, Round
 from twofour.runtime.rounds.round_tables import BoundRounds, RoundTables
 from twofour.runtime.rounds.step_tables import STRETCH_WORDS, Index, StepCode
-from twofour.runtime.slices import waking_threads
+from twofour.runtime.threads import waking_threads
 
 # Copies that need nothing of each other.
 Copies = tuple[Copy, ...]

@@ -20,10 +20,10 @@ from twofour.runtime.recent import Recent
 from twofour.runtime.rounds.step_tables import StepCode
 from twofour.runtime.rounds.stepping import SkewedSteps
 from twofour.runtime.rounds.strips import LEAST_RANK
-from twofour.runtime.slices import ordinary_points, run_in_slices, waking_threads
+from twofour.runtime.slices import ordinary_points, run_in_slices
 from twofour.runtime.stepping import check_steps, updated_box
 from twofour.runtime.sweeps import LinearKernel
-from twofour.runtime.threads import resolve_threads
+from twofour.runtime.threads import resolve_threads, waking_threads
 from twofour.runtime.tiles.choice import (
     MANY_STEPS,
     ResidentChoice,

@@ -4,7 +4,7 @@
 `serve` is what a thread of twofour.runtime.crew does all its life: it waits at its mailbox, first
 awake, then asleep, and does what is posted there. `lead` posts a job to several of them, does a
 part of it itself, and waits for the others. A job is `void JOB(void *context, int64_t thread,
-int64_t threads)`.
+int64_t threads)`; `sweep` is the job of a kernel whose rows are shared out.
 
 Who leads has taken the threads that it leads: nobody else posts to them until they are done.
 """
@@ -33,7 +33,7 @@ def native_crew() -> Crew:
     context = ir.Context()
     with context, ir.Location.unknown():
         code = CompiledModule(ir.Module.parse(_CODE))
-    names = ("prepare", "serve", "lead", "dismiss")
+    names = ("prepare", "serve", "lead", "dismiss", "sweep")
     return Crew(crew_code(*map(code.address, names), (code, context)))
 
 
@@ -133,6 +133,26 @@ func.func private @change(%box: !llvm.ptr, %state: i64) {{
 func.func @dismiss(%box: !llvm.ptr) attributes {{llvm.emit_c_interface}} {{
   %dismissed = llvm.mlir.constant({DISMISSED} : i64) : i64
   func.call @change(%box, %dismissed) : (!llvm.ptr, i64) -> ()
+  return
+}}
+
+func.func @sweep(%words: !llvm.ptr, %thread: i64, %threads: i64)
+    attributes {{llvm.emit_c_interface}} {{
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %source_at = llvm.getelementptr %words[1] {_AT}
+  %target_at = llvm.getelementptr %words[2] {_AT}
+  %extent_at = llvm.getelementptr %words[3] {_AT}
+  %kernel = llvm.load %words : !llvm.ptr -> !llvm.ptr
+  %source = llvm.load %source_at : !llvm.ptr -> !llvm.ptr
+  %target = llvm.load %target_at : !llvm.ptr -> !llvm.ptr
+  %extent = llvm.load %extent_at : !llvm.ptr -> i64
+  %next = llvm.add %thread, %one : i64
+  %below = llvm.mul %extent, %thread : i64
+  %begin = llvm.udiv %below, %threads : i64
+  %upto = llvm.mul %extent, %next : i64
+  %end = llvm.udiv %upto, %threads : i64
+  llvm.call %kernel(%source, %target, %begin, %end)
+    : !llvm.ptr, (!llvm.ptr, !llvm.ptr, i64, i64) -> ()
   return
 }}
 

@@ -33,6 +33,7 @@ from twofour.runtime import (
     resolve_threads,
 )
 from twofour.targets.cpu.build import CompiledCpu
+from twofour.targets.cpu.crew import native_crew
 from twofour.targets.cpu.jit import CompiledModule
 from twofour.targets.cpu.kernel_abi import (
     INPUTS_ATTRIBUTE,
@@ -115,7 +116,8 @@ class CpuExecutable:
         past_caches: Callable[[], NativeKernel] | None = None,
     ) -> NativeKernel:
         inputs = self._kernel_inputs[name]
-        return NativeKernel(name, code.address(name), rank, inputs, outputs, code, past_caches)
+        address = code.address(name)
+        return NativeKernel(name, address, rank, inputs, outputs, code, past_caches, native_crew)
 
     def _linear_kernel(self, sweep: LinearSweep | None) -> LinearKernel | None:
         if sweep is None:
