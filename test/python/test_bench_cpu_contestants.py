@@ -4,7 +4,6 @@
 import importlib.util
 import os
 import shutil
-import threading
 import time
 from pathlib import Path
 
@@ -21,6 +20,8 @@ from twofour.bench.cpu.own import OWN, OwnSweeps
 from twofour.bench.cpu.packages import PACKAGES, Job
 from twofour.bench.cpu.pinning import affinity_restored, pin_pool
 from twofour.bench.cpu.workload import Workload, initial_values, random_stencil
+from twofour.runtime.crew import JOB
+from twofour.targets.cpu.crew import native_crew
 
 pytestmark = pytest.mark.usefixtures("unpinned")
 
@@ -157,13 +158,21 @@ def test_threads_are_on_processors_of_their_own():
     before = os.sched_getaffinity(0)
     with affinity_restored():
         pin_pool(CPUS[:2])
-        pool = [t for t in threading.enumerate() if t.name.startswith("twofour_crew")]
-        assert os.sched_getaffinity(0) == {CPUS[0]}
-        assert {tuple(os.sched_getaffinity(t.native_id)) for t in pool} == {(CPUS[1],)}
+        assert affinities(2) == [{CPUS[0]}, {CPUS[1]}]
         # What was resolved before does not shrink to the one processor left.
         assert SMALL.thread_counts == [1]
-    assert os.sched_getaffinity(0) == before
-    assert all(os.sched_getaffinity(t.native_id) == before for t in pool)
+    assert affinities(native_crew().size + 1) == [before] * (native_crew().size + 1)
+
+
+def affinities(threads):
+    """Where each of so many threads may run, the calling one first."""
+    found = {}
+
+    def note(context, number, count):
+        found[number] = os.sched_getaffinity(0)
+
+    native_crew().run(JOB(note), None, threads)
+    return [found[number] for number in range(threads)]
 
 
 def job_in(folder, steps=3):

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Threads that are in native code while they wait, so that a job reaches them without Python.
+"""Threads that are in native code all their lives, so that jobs reach them without Python.
 
 To wake a thread in Python takes some 80 microseconds, of which most is the interpreter's lock: the
 time of a sweep over 200,000 points. These stay awake for a moment after each job (see
 twofour.targets.cpu.crew), as OpenMP's do, and programs that step by hand are back by then.
+
+Python does not start them either: it waits until a thread has begun, and the kernel would then go
+on with both on the processor of the new one, where each stands in the way of the other.
 """
 
 import atexit
@@ -12,7 +15,7 @@ import os
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from threading import Lock, Thread
+from threading import Lock
 
 import numpy as np
 
@@ -30,10 +33,13 @@ JOB = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
 @dataclass(frozen=True)
 class CrewCode:
-    """Native code: functions of a mailbox, the one that leads, a job, and what owns them."""
+    """Native code: functions of a mailbox, the one that leads, a job, and what owns them.
+
+    `serve` is the address of what threads run.
+    """
 
     prepare: Callable
-    serve: Callable
+    serve: int
     lead: Callable
     dismiss: Callable
     sweep: Callable
@@ -47,9 +53,7 @@ def crew_code(
     pointer = ctypes.c_void_p
     of_box = ctypes.CFUNCTYPE(None, pointer)
     leads = ctypes.CFUNCTYPE(None, pointer, ctypes.c_int64, JOB, pointer)
-    return CrewCode(
-        of_box(prepare), of_box(serve), leads(lead), of_box(dismiss), JOB(sweep), keep_alive
-    )
+    return CrewCode(of_box(prepare), serve, leads(lead), of_box(dismiss), JOB(sweep), keep_alive)
 
 
 class Crew:
@@ -60,7 +64,7 @@ class Crew:
         self._forget()
         _crews.add(self)
 
-    def run(self, job: Callable, context: ctypes.Array, threads: int) -> None:
+    def run(self, job: Callable, context: ctypes.Array | None, threads: int) -> None:
         """Call `job(context, number, count)`, which is a JOB, at the same time on `count` threads.
 
         `count` is `threads`, or less where other calls have the threads between them or the system
@@ -90,25 +94,18 @@ class Crew:
         words = (ctypes.c_int64 * 4)(code.value, source.value, target.value, extent)
         self.run(self._code.sweep, words, threads)
 
-    def start(self, count: int) -> list[Thread]:
-        """Have so many threads at least, and return all."""
-        members: list[_Member] = []
-        self._take(count, members)
-        self._give_back(members)
-        return [member.thread for member in self._started]
+    @property
+    def size(self) -> int:
+        """How many threads were started."""
+        return len(self._started)
 
     def dismiss(self) -> None:
         """End the threads, those of calls that run now after them; later calls run alone."""
         with self._lock:
             self._most = 0
             members, self._idle = self._idle, []
-        self._end(members)
         for member in members:
-            member.thread.join()
-
-    def _end(self, members: "list[_Member]") -> None:
-        for member in members:
-            self._code.dismiss(member.mailbox)
+            member.end()
 
     def _take(self, count: int, members: "list[_Member]") -> None:
         """Add up to so many members that no other call has."""
@@ -120,8 +117,8 @@ class Crew:
                 if len(self._started) >= self._most:
                     return
                 try:
-                    member = _Member(f"twofour_crew_{len(self._started)}", self._code)
-                except RuntimeError:
+                    member = _Member(self._code)
+                except OSError:
                     # The system has no more threads to give.
                     return
                 self._started.append(member)
@@ -130,9 +127,11 @@ class Crew:
     def _give_back(self, members: "list[_Member]") -> None:
         with self._lock:
             if self._most:
-                self._idle += members
+                # The next call has them in the same order: parts of arrays are in their caches.
+                self._idle += reversed(members)
                 return
-        self._end(members)
+        for member in members:
+            member.end()
 
     def _forget(self) -> None:
         self._lock = Lock()
@@ -141,17 +140,31 @@ class Crew:
 
 
 class _Member:
-    """A thread and its mailbox."""
+    """A thread and its mailbox; raises OSError where the system has none to give."""
 
-    def __init__(self, name: str, code: CrewCode):
+    def __init__(self, code: CrewCode):
         space = np.zeros(MAILBOX_BYTES + CACHE_LINE, np.uint8)
         self.mailbox = -(-space.ctypes.data // CACHE_LINE) * CACHE_LINE
         code.prepare(self.mailbox)
         # Nobody asks for it, but the mailbox is there.
         self._space = space
-        # Of those that wait, none keeps the process from ending.
-        self.thread = Thread(target=code.serve, args=(self.mailbox,), name=name, daemon=True)
-        self.thread.start()
+        self._code, self._thread = code, _start_thread(code.serve, self.mailbox)
+
+    def end(self) -> None:
+        """Have the thread end, which has no job, and wait until it has."""
+        self._code.dismiss(self.mailbox)
+        ctypes.CDLL(None).pthread_join(self._thread, None)
+
+
+def _start_thread(code: int, argument: int) -> ctypes.c_ulong:
+    thread = ctypes.c_ulong()
+    place = ctypes.byref(thread)
+    # As addresses: numbers would be cut to 32 bits.
+    where = ctypes.c_void_p(code), ctypes.c_void_p(argument)
+    status = ctypes.CDLL(None).pthread_create(place, None, *where)
+    if status:
+        raise OSError(status, os.strerror(status))
+    return thread
 
 
 _crews: "weakref.WeakSet[Crew]" = weakref.WeakSet()

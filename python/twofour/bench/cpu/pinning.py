@@ -2,13 +2,12 @@
 """Threads on cores of their own, where the system lets a process choose them."""
 
 import os
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 
+from twofour.runtime.crew import JOB
 from twofour.targets.cpu.crew import native_crew
 
-POOL = "twofour_crew"  # how the threads of twofour.runtime are called
 CAN_PIN = hasattr(os, "sched_setaffinity")
 
 
@@ -20,23 +19,14 @@ def usable_cpus() -> list[int]:
 
 
 def pin_pool(cpus: Sequence[int]) -> None:
-    """Put the calling thread and the threads of native code on `cpus`, a thread on each.
-
-    New threads inherit where their maker runs, so they are placed one by one; as many are started
-    as there are processors for.
-    """
-    crew = native_crew().start(len(cpus) - 1)
-    if not CAN_PIN:
-        return
-    os.sched_setaffinity(0, {cpus[0]})
-    for number, thread in enumerate(crew):
-        places = cpus[1:] or cpus
-        os.sched_setaffinity(thread.native_id, {places[number % len(places)]})
+    """Put the calling thread and as many of native code on `cpus`, a thread on each."""
+    if CAN_PIN:
+        _let_run_on(lambda number: {cpus[number]}, len(cpus))
 
 
 @contextmanager
 def affinity_restored() -> Iterator[None]:
-    """Let the calling thread and the pool run anywhere again afterwards."""
+    """Let the calling thread and those of native code run anywhere again afterwards."""
     if not CAN_PIN:
         yield
         return
@@ -44,7 +34,13 @@ def affinity_restored() -> Iterator[None]:
     try:
         yield
     finally:
-        os.sched_setaffinity(0, before)
-        for thread in threading.enumerate():
-            if thread.name.startswith(POOL):
-                os.sched_setaffinity(thread.native_id, before)
+        _let_run_on(lambda number: before, native_crew().size + 1)
+
+
+def _let_run_on(processors: Callable[[int], Collection[int]], threads: int) -> None:
+    """Let so many threads, the calling one first, run on the processors of their numbers."""
+
+    def choose(context: int | None, number: int, count: int) -> None:
+        os.sched_setaffinity(0, processors(number))
+
+    native_crew().run(JOB(choose), None, threads)

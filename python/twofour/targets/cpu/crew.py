@@ -2,9 +2,10 @@
 """Native code of threads that wait for jobs, and of the one that leads them.
 
 `serve` is what a thread of twofour.runtime.crew does all its life: it waits at its mailbox, first
-awake, then asleep, and does what is posted there. `lead` posts a job to several of them, does a
-part of it itself, and waits for the others. A job is `void JOB(void *context, int64_t thread,
-int64_t threads)`; `sweep` is the job of a kernel whose rows are shared out.
+awake, then asleep, and does what is posted there, after making way for the one that leads it.
+`lead` posts a job to several of them, does a part of it itself, and waits for the others. A job is
+`void JOB(void *context, int64_t thread, int64_t threads)`; `sweep` is the job of a kernel whose
+rows are shared out.
 
 Who leads has taken the threads that it leads: nobody else posts to them until they are done.
 """
@@ -14,12 +15,15 @@ from functools import cache
 
 from twofour.mlir import ir
 from twofour.runtime import Crew, crew_code
-from twofour.targets.cpu.barrier import SPINS
 from twofour.targets.cpu.jit import CompiledModule
+from twofour.targets.cpu.make_way import MAKE_WAY
 
 # Rounds of waiting before a thread goes to sleep, of some 30 to 140 cycles each: 100 microseconds
 # and more. To wake it takes half as long.
 AWAKE_SPINS = 1 << 14
+# Whoever waits lets others run after so many rounds, a power of two: a thread that is waited for
+# may be on the same processor.
+YIELDING_SPINS = 64
 
 # States of a mailbox.
 WAITING, POSTED, ASLEEP, DISMISSED = range(4)
@@ -38,15 +42,20 @@ def native_crew() -> Crew:
 
 
 def _pause() -> str:
-    """Code that leaves the core to its other thread for a moment."""
+    """Code of round %w of waiting, which leaves the core to others for a moment."""
     name = _PAUSES.get(platform.machine().lower())
-    if name is None:
-        return ""
-    return f'llvm.inline_asm has_side_effects "{name}", "" : () -> ()'
+    pause = f'llvm.inline_asm has_side_effects "{name}", "" : () -> ()' if name else ""
+    return f"""{pause}
+    %mask = llvm.mlir.constant({YIELDING_SPINS - 1} : i64) : i64
+    %place = llvm.and %w, %mask : i64
+    %yields = llvm.icmp "eq" %place, %mask : i64
+    scf.if %yields {{
+      %status = llvm.call @sched_yield() : () -> i32
+    }}"""
 
 
 # Words of a mailbox, on three cache lines: its state; the job, its context, the number of the
-# thread in it, and how many there are; a semaphore.
+# thread in it, how many there are, and the processor of the one that leads them; a semaphore.
 _ATOMIC = "{alignment = 8 : i64} : i64, !llvm.ptr"
 _LOAD = "atomic acquire {alignment = 8 : i64} : !llvm.ptr -> i64"
 _AT = ": (!llvm.ptr) -> !llvm.ptr, i64"
@@ -55,6 +64,7 @@ llvm.func @sem_init(!llvm.ptr, i32, i32) -> i32
 llvm.func @sem_wait(!llvm.ptr) -> i32
 llvm.func @sem_post(!llvm.ptr) -> i32
 llvm.func @sched_yield() -> i32
+{MAKE_WAY}
 
 func.func @prepare(%box: !llvm.ptr) attributes {{llvm.emit_c_interface}} {{
   %none = llvm.mlir.constant(0 : i32) : i32
@@ -63,7 +73,7 @@ func.func @prepare(%box: !llvm.ptr) attributes {{llvm.emit_c_interface}} {{
   return
 }}
 
-func.func @serve(%box: !llvm.ptr) attributes {{llvm.emit_c_interface}} {{
+func.func @serve(%box: !llvm.ptr) -> !llvm.ptr attributes {{llvm.emit_c_interface}} {{
   %waiting = llvm.mlir.constant({WAITING} : i64) : i64
   %dismissed = llvm.mlir.constant({DISMISSED} : i64) : i64
   %job_at = llvm.getelementptr %box[8] {_AT}
@@ -75,6 +85,9 @@ func.func @serve(%box: !llvm.ptr) attributes {{llvm.emit_c_interface}} {{
     %stays = llvm.icmp "ne" %state, %dismissed : i64
     scf.condition(%stays)
   }} do {{
+    %leads_on_at = llvm.getelementptr %box[12] {_AT}
+    %leads_on = llvm.load %leads_on_at : !llvm.ptr -> i32
+    func.call @make_way(%leads_on) : (i32) -> ()
     %job = llvm.load %job_at : !llvm.ptr -> !llvm.ptr
     %context = llvm.load %context_at : !llvm.ptr -> !llvm.ptr
     %number = llvm.load %number_at : !llvm.ptr -> i64
@@ -83,7 +96,8 @@ func.func @serve(%box: !llvm.ptr) attributes {{llvm.emit_c_interface}} {{
     llvm.store %waiting, %box atomic release {_ATOMIC}
     scf.yield
   }}
-  return
+  %nothing = llvm.mlir.zero : !llvm.ptr
+  return %nothing : !llvm.ptr
 }}
 
 func.func private @next_state(%box: !llvm.ptr) -> i64 {{
@@ -161,7 +175,6 @@ func.func @lead(%boxes: !llvm.ptr, %others: i64, %job: !llvm.ptr, %context: !llv
   %zero = llvm.mlir.constant(0 : i64) : i64
   %one = llvm.mlir.constant(1 : i64) : i64
   %posted = llvm.mlir.constant({POSTED} : i64) : i64
-  %spins = llvm.mlir.constant({SPINS} : i64) : i64
   %threads = llvm.add %others, %one : i64
   scf.for %i = %zero to %others step %one : i64 {{
     %at = llvm.getelementptr %boxes[%i] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
@@ -175,6 +188,9 @@ func.func @lead(%boxes: !llvm.ptr, %others: i64, %job: !llvm.ptr, %context: !llv
     llvm.store %number, %number_at : i64, !llvm.ptr
     %count_at = llvm.getelementptr %box[11] {_AT}
     llvm.store %threads, %count_at : i64, !llvm.ptr
+    %leads_on_at = llvm.getelementptr %box[12] {_AT}
+    %here = llvm.call @sched_getcpu() : () -> i32
+    llvm.store %here, %leads_on_at : i32, !llvm.ptr
     func.call @change(%box, %posted) : (!llvm.ptr, i64) -> ()
   }}
   llvm.call %job(%context, %zero, %threads) : !llvm.ptr, (!llvm.ptr, i64, i64) -> ()
@@ -189,10 +205,6 @@ func.func @lead(%boxes: !llvm.ptr, %others: i64, %job: !llvm.ptr, %context: !llv
     ^bb0(%w: i64):
       {_pause()}
       %longer = llvm.add %w, %one : i64
-      %yields = llvm.icmp "sgt" %longer, %spins : i64
-      scf.if %yields {{
-        %status = llvm.call @sched_yield() : () -> i32
-      }}
       scf.yield %longer : i64
     }}
   }}
