@@ -296,9 +296,6 @@ class Stencil(_Compiled):
         """
         if self._loaded is not None:
             return self._loaded(u, steps, progress=progress)
-        again = self._stepper.again
-        if again is not None and progress is None and again.fits(u, steps):
-            return again.run(u)
         return advance_array(self._stepper, u, steps, progress)
 
     def updated_points(self, shape: Sequence[int]) -> int:

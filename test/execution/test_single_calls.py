@@ -2,6 +2,7 @@
 """Calls of one sweep that are made again: as first calls, whatever they are made on."""
 
 from functools import cache, partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -169,3 +170,19 @@ def test_steps_that_may_be_skewed_are_asked_about():
     assert step._stepper.again is None
     step(u, 3)
     assert step._stepper.again.fits(u, 3)
+
+
+HEAT = Path(__file__).parents[2] / "docs" / "examples" / "heat2d.mlir"
+
+
+@pytest.mark.parametrize("boundary", ["fixed", "periodic"])
+def test_calls_of_files(boundary):
+    """Their arrays hold a halo, which results hold as well."""
+    first, again = (twofour.compile(HEAT, boundary=boundary) for _ in range(2))
+    shape = first.inputs[0].shape
+    again(random(shape))
+    u = random(shape, seed=1)
+    assert again._linear.again.fits(u, 1)
+    assert outcome(again, u) == outcome(first, u)
+    for other in (random(SHAPE), np.asfortranarray(u), u.astype(np.float32)):
+        assert outcome(again, other) == outcome(twofour.compile(HEAT, boundary=boundary), other)

@@ -22,6 +22,9 @@ def advance_array(
 
     With `shape`, arrays of another one are refused; `what` names the array in messages.
     """
+    again = stepper.again
+    if again is not None and progress is None and again.fits(u, steps):
+        return again.run(u)
     memory = stepper.memory
     with memory.active():
         values = take(u, stepper.element, memory, stepper.rank, shape, what)

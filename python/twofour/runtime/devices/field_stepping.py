@@ -3,11 +3,10 @@
 
 from collections.abc import Sequence
 
-from twofour.runtime.box import Box
 from twofour.runtime.devices.stepping import aligned_rows
 from twofour.runtime.fields.spec import FieldSpec
 from twofour.runtime.fields.stepping import FieldStepper
-from twofour.runtime.fields.writes import overwritten_fields, unwritten_calls, written_interiors
+from twofour.runtime.fields.writes import rims_of_overwritten, unwritten_calls, written_interiors
 from twofour.runtime.halos import Halos
 from twofour.runtime.plan import Plan
 
@@ -37,12 +36,12 @@ class DeviceFieldStepper(FieldStepper):
             halos=halos,
             written=written_interiors(plan.steps, fields),
         )
-        self._device, self._copies = plan.memory, halos
+        self._device = plan.memory
         # Halos that are taken over are those of fields that calls write to anyway.
         refills = self.halos.refills.items
         refilled = {position for refill in refills for position in refill.refreshed}
         self._unwritten_calls = unwritten_calls(plan.steps, refilled, rotation)
-        self._overwritten = overwritten_fields(plan.steps, self.fields)
+        self._rims = rims_of_overwritten(plan.steps, self.fields, halos)
 
     def _input_buffer(self, position: int, values, steps: int):
         is_read_only = 0 < steps <= self._unwritten_calls.get(position, steps)
@@ -58,11 +57,10 @@ class DeviceFieldStepper(FieldStepper):
         return buffer
 
     def _result_buffer(self, field: FieldSpec, heir, steps: int):
-        if not steps or field.position not in self._overwritten:
+        if not steps or field.position not in self._rims:
             return self._copied(field.position, heir)
         buffer = self._device.zeros(field.shape, field.element.storage)
-        cells = Box.whole(field.shape)
-        self._copies.copy(cells, field.interior, field.element).bind(heir, buffer)()
+        self._rims[field.position].bind(heir, buffer)()
         return buffer
 
     def _own(self, position: int, buffer, inputs: Sequence):

@@ -9,14 +9,13 @@ from functools import cached_property
 import numpy as np
 
 from twofour.runtime.boundary import AxisBoundary
-from twofour.runtime.box import Box
 from twofour.runtime.buffer_pool import BufferPool
 from twofour.runtime.dtypes import ElementType, to_storage
 from twofour.runtime.fields.refills import Refill
 from twofour.runtime.fields.spec import FieldSpec
 from twofour.runtime.fields.stepping import FieldStepper
 from twofour.runtime.fields.writes import (
-    overwritten_fields,
+    rims_of_overwritten,
     unwritten_calls,
     written_interiors,
 )
@@ -58,6 +57,7 @@ class HostFieldStepper(FieldStepper):
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
         self._pools: dict[int, BufferPool] = {}
+        self._begins: dict[tuple[int, tuple[int, ...], np.dtype], int] = {}
         # The first cell that is updated, of fields of each shape: rows begin on cache lines there.
         self._first_updated = {
             field.shape: field.interior[0] for field in self.fields if field.interior
@@ -75,10 +75,17 @@ class HostFieldStepper(FieldStepper):
 
     def _placed(self, number: int, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
         """An uninitialised buffer, the one of that number among those of a run."""
-        strides = Buffer(tuple(shape), np.dtype(dtype)).strides
-        begin = page_offsets(strides[:-1], APART)[number % APART]
-        first = self._first_updated.get(tuple(shape), ())
-        return empty_at(begin + offset_to_line(first, strides), shape, dtype, self._take)
+        kind = number % APART, tuple(shape), dtype
+        begin = self._begins.get(kind)
+        if begin is None:
+            begin = self._begins[kind] = self._begin_of(*kind)
+        return empty_at(begin, shape, dtype, self._take)
+
+    def _begin_of(self, place: int, shape: tuple[int, ...], dtype: np.dtype) -> int:
+        """The address, modulo pages, of one of APART arrays that lie apart."""
+        strides = Buffer(shape, np.dtype(dtype)).strides
+        first = self._first_updated.get(shape, ())
+        return page_offsets(strides[:-1], APART)[place] + offset_to_line(first, strides)
 
     def _take(self, size: int) -> np.ndarray:
         pool = self._pools.setdefault(size, BufferPool(most=len(self.rotation)))
@@ -112,7 +119,7 @@ class NativeFieldStepper(HostFieldStepper):
             copy.written for call in self._copies.items for copies in call for copy in copies
         }
         self._unwritten_calls = unwritten_calls(steps, refilled, rotation)
-        self._overwritten = overwritten_fields(steps, self.fields)
+        self._rims = rims_of_overwritten(steps, self.fields, SLICES)
         # Arguments that say how often loops run.
         self._bounds = bound_arguments(steps)
         self._indices = used_indices(steps)
@@ -141,11 +148,10 @@ class NativeFieldStepper(HostFieldStepper):
         return self._copied(position, buffer) if is_shared else buffer
 
     def _result_buffer(self, field: FieldSpec, heir: np.ndarray, steps: int) -> np.ndarray:
-        if not steps or field.position not in self._overwritten:
+        if not steps or field.position not in self._rims:
             return super()._result_buffer(field, heir, steps)
         buffer = self._placed(field.position, heir.shape, heir.dtype)
-        cells = Box.whole(field.shape)
-        SLICES.copy(cells, field.interior, field.element).bind(heir, buffer)()
+        self._rims[field.position].bind(heir, buffer)()
         return buffer
 
     def _run(

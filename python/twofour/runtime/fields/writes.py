@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 
 from twofour.runtime.box import Box, around
 from twofour.runtime.fields.spec import FieldSpec
+from twofour.runtime.halos import HaloCopy, Halos
 from twofour.runtime.loops import Loop, Step, View
 
 
@@ -53,13 +54,18 @@ def written_interiors(steps: Sequence[Step], fields: Sequence[FieldSpec]) -> fro
     return frozenset(view.buffer for view in views)
 
 
-def overwritten_fields(steps: Sequence[Step], fields: Sequence[FieldSpec]) -> frozenset[int]:
-    """The positions of fields whose interior one sweep of every call stores as a whole."""
+def rims_of_overwritten(
+    steps: Sequence[Step], fields: Sequence[FieldSpec], halos: Halos
+) -> dict[int, HaloCopy]:
+    """Copies of all cells but the interior, of fields that one sweep of every call stores there.
+
+    They are found by the positions of their fields.
+    """
     launches = [step for step in steps if not isinstance(step, Loop)]
     views = [view for launch in launches for view in launch.outputs]
-    return frozenset(
-        field.position
+    return {
+        field.position: halos.copy(Box.whole(field.shape), field.interior, field.element)
         for field in fields
         if field.interior is not None
         and View(field.position, tuple(map(slice, *field.interior))) in views
-    )
+    }

@@ -260,7 +260,7 @@ class BoundTables:
     def __init__(self, tables: StepTables, arrays: Sequence[np.ndarray]):
         self._tables, self._arrays = tables, arrays
         # The last one is that of numbers, whose addresses are known.
-        begins = [array.ctypes.data for array in arrays]
+        begins = [array.__array_interface__["data"][0] for array in arrays]
         begins = np.array([*begins, 0], np.int64)
         self._views = tables._words.copy()
         self._views[:, 0] += begins[tables._which]
