@@ -178,6 +178,20 @@ def test_outputs_that_are_no_files(capfd):
     refused(capfd, twofour, [*SMALL, "--output", "."], "it is a directory", ".:1:1")
 
 
+@pytest.mark.parametrize("path", ["v.csv", "v.npz", "v.npy.gz", "x.1/v.txt"])
+def test_outputs_of_other_formats(capfd, folder, path):
+    (folder / "x.1").mkdir()
+    message = "expected a file that ends with .npy"
+    refused(capfd, twofour, [*SMALL, "--output", path], message, f"{path}:1:1")
+
+
+@pytest.mark.parametrize("path", ["v", "x.1/v", "v.NPY"])
+def test_names_of_arrays(folder, path):
+    (folder / "x.1").mkdir()
+    assert twofour([*SMALL, "--output", path]) == 0
+    assert np.load(folder / path).ndim == 2
+
+
 def test_an_output_that_is_read_only(capfd, folder):
     if os.geteuid() == 0:
         pytest.skip("root may write every file")

@@ -63,6 +63,17 @@ def test_plot_is_a_png(capsys, tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG\r\n")
 
 
+def test_a_plot_of_each_result(capsys, tmp_path):
+    pytest.importorskip("matplotlib")
+    example = str(Path(__file__).parents[2] / "docs/examples/gray_scott.mlir")
+    assert main(["run", example, "--steps", "2", "--plot", str(tmp_path / "u.v.png")]) == 0
+    pictures = [tmp_path / f"u.v.{number}.png" for number in range(2)]
+    assert sorted(tmp_path.iterdir()) == pictures
+    first, second = (picture.read_bytes() for picture in pictures)
+    assert first.startswith(b"\x89PNG\r\n") and second.startswith(b"\x89PNG\r\n")
+    assert first != second
+
+
 def test_long_runs_show_progress(capsys):
     words = ["run", "heat2d_ftcs", "--shape", "700,700", "--steps", "12000", "--threads", "1"]
     assert main(words) == 0

@@ -56,13 +56,22 @@ def bump(shape: Sequence[int], element: ElementType) -> np.ndarray:
 
 
 def output_paths(path: str, count: int) -> list[str]:
-    """Where `count` results go: `out.npy` itself for one, else `out.0.npy`, `out.1.npy`, ...
+    """Where `count` arrays go, as result_paths; raises TwofourError for several to `-`."""
+    if count > 1 and path == STANDARD_STREAM:
+        raise TwofourError(f"expected --output FILE.npy for {count} results, got '{path}'")
+    return result_paths(path, count)
 
-    Raises TwofourError for several results and standard output.
-    """
+
+def check_array_names(paths: Sequence[str]) -> None:
+    """Raise TwofourError for a file whose name says that it is no `.npy` file."""
+    for path in paths:
+        if os.path.splitext(path)[1].lower() not in ("", ".npy"):
+            raise TwofourError("expected a file that ends with .npy", SourceLocation(path))
+
+
+def result_paths(path: str, count: int) -> list[str]:
+    """The files of `count` results: `out.npy` itself for one, else `out.0.npy`, `out.1.npy`, ..."""
     if count == 1:
         return [path]
-    if path == STANDARD_STREAM:
-        raise TwofourError(f"expected --output FILE.npy for {count} results, got '{path}'")
     stem, suffix = os.path.splitext(path)
     return [f"{stem}.{number}{suffix}" for number in range(count)]

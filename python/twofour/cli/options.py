@@ -141,7 +141,7 @@ def _add_run(commands) -> None:
     parser.add_argument(
         "--device", metavar="NAME", help="GPU: cuda (default: the first), cuda:N, or sim"
     )
-    parser.add_argument("--plot", metavar="FILE.png", help="a picture of a 2-D result")
+    parser.add_argument("--plot", metavar="FILE.png", help="a picture of each 2-D result")
     parser.add_argument(
         "--profile", action="store_true", help="print what simulated kernels cost (sim: targets)"
     )

@@ -11,7 +11,13 @@ from functools import partial
 import numpy as np
 
 from twofour.api import FieldProgram, Stencil, compile
-from twofour.cli.arrays import bump, load_array, output_paths
+from twofour.cli.arrays import (
+    bump,
+    check_array_names,
+    load_array,
+    output_paths,
+    result_paths,
+)
 from twofour.cli.compile_options import compile_options
 from twofour.cli.plot import check_plot, plot
 from twofour.cli.results import check_results, write_results
@@ -43,19 +49,21 @@ def run(options: argparse.Namespace) -> None:
     )
     is_kernel = isinstance(program, Stencil)
     inputs = _kernel_input(options, program) if is_kernel else _field_inputs(options, program)
-    outputs = 1 if is_kernel else len(program.outputs)
-    paths = output_paths(options.output, outputs) if options.output is not None else []
-    pictures = [options.plot] if options.plot is not None else []
-    for path in pictures:
-        check_plot(path, program.rank if is_kernel else len(program.outputs[0].shape))
+    ranks = [program.rank] if is_kernel else [len(field.shape) for field in program.outputs]
+    paths = output_paths(options.output, len(ranks)) if options.output is not None else []
+    pictures = result_paths(options.plot, len(ranks)) if options.plot is not None else []
+    for path, rank in zip(pictures, ranks, strict=False):
+        check_plot(path, rank)
     check_results([*paths, *pictures], options.source)
+    check_array_names(paths)
     results, seconds = _advance(options, program, inputs)
     files = [
         (path, partial(np.save, arr=result)) for path, result in zip(paths, results, strict=False)
     ]
-    for path in pictures:
-        element = program.element_type if is_kernel else program.outputs[0].element
-        files.append((path, partial(plot, results[0], element, program.name)))
+    for number, (path, result) in enumerate(zip(pictures, results, strict=False)):
+        element = program.element_type if is_kernel else program.outputs[number].element
+        title = program.name if len(results) == 1 else f"{program.name}, result {number}"
+        files.append((path, partial(plot, result, element, title)))
     write_results(files)
     report = sys.stderr if STANDARD_STREAM in paths else sys.stdout
     print(_report(program, inputs, options.steps, seconds), file=report)
