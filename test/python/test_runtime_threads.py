@@ -8,7 +8,7 @@ import pytest
 
 from twofour.errors import TwofourError
 from twofour.runtime import resolve_threads
-from twofour.runtime.threads import WAKING_POINTS, waking_threads
+from twofour.runtime.threads import MOST_THREADS, WAKING_POINTS, waking_threads
 
 
 def test_the_argument_goes_before_the_environment(monkeypatch):
@@ -33,6 +33,16 @@ def test_bad_environment(text, monkeypatch):
 def test_bad_argument(threads):
     with pytest.raises(TwofourError, match="expected a positive number of threads, got"):
         resolve_threads(threads)
+
+
+@pytest.mark.parametrize("count", [MOST_THREADS + 1, 2**64, 10**99])
+def test_too_many(count, monkeypatch):
+    monkeypatch.setenv("TWOFOUR_NUM_THREADS", "9" * 5000)
+    assert resolve_threads(MOST_THREADS) == MOST_THREADS
+    with pytest.raises(TwofourError, match=f"^error: expected at most {MOST_THREADS} threads, got "):
+        resolve_threads(count)
+    with pytest.raises(TwofourError, match="^error: TWOFOUR_NUM_THREADS: expected at most"):
+        resolve_threads()
 
 
 def test_threads_are_woken_for_as_many_points_as_they_are_worth():

@@ -20,9 +20,8 @@ from threading import Lock
 import numpy as np
 
 from twofour.runtime.page_offset import CACHE_LINE
+from twofour.runtime.threads import MOST_THREADS
 
-# Threads beside the callers', of all calls at a time.
-MOST_MEMBERS = 1024
 # Room for the state, a job and a semaphore, on cache lines of their own.
 MAILBOX_BYTES = 6 * CACHE_LINE
 
@@ -57,9 +56,9 @@ def crew_code(
 
 
 class Crew:
-    """Up to `most` threads, which are started when they are first needed."""
+    """Up to `most` threads beside the callers', which are started when they are first needed."""
 
-    def __init__(self, code: CrewCode, most: int = MOST_MEMBERS):
+    def __init__(self, code: CrewCode, most: int = MOST_THREADS):
         self._code, self._most = code, most
         self._forget()
         _crews.add(self)
