@@ -4,11 +4,13 @@
 import ctypes
 import errno
 import os
+import signal
 import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from ctypes import c_int64
 from pathlib import Path
 from types import SimpleNamespace
@@ -269,6 +271,13 @@ def test_no_thread_is_left_when_the_interpreter_lets_native_code_go():
 
 def run(program):
     command = [sys.executable, "-c", program]
-    done = subprocess.run(command, timeout=100, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, start_new_session=True, **pipes) as process:
+        try:
+            out, err = process.communicate(timeout=100)
+        finally:
+            # Children that hang must not stay behind.
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    assert (process.returncode, err) == (0, "")
+    return out

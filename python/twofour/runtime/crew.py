@@ -5,14 +5,13 @@ To wake a thread in Python takes some 80 microseconds, of which most is the inte
 time of a sweep over 200,000 points. These stay awake for a moment after each job (see
 twofour.targets.cpu.crew), as OpenMP's do, and programs that step by hand are back by then.
 
-Python does not start them either: it waits until a thread has begun, and the kernel would then go
-on with both on the processor of the new one, where each stands in the way of the other.
+Python does not start them either: it waits until a thread has begun, and is woken where that one
+runs, so that each would stand in the way of the other.
 """
 
 import atexit
 import ctypes
 import os
-import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
@@ -61,7 +60,7 @@ class Crew:
     def __init__(self, code: CrewCode, most: int = MOST_THREADS):
         self._code, self._most = code, most
         self._forget()
-        _crews.add(self)
+        _crews.append(self)
 
     def run(self, job: Callable, context: ctypes.Array | None, threads: int) -> None:
         """Call `job(context, number, count)`, which is a JOB, at the same time on `count` threads.
@@ -166,18 +165,19 @@ def _start_thread(code: int, argument: int) -> ctypes.c_ulong:
     return thread
 
 
-_crews: "weakref.WeakSet[Crew]" = weakref.WeakSet()
+# They live as long as the process: threads look into their mailboxes.
+_crews: list[Crew] = []
 
 
 def _dismiss_all() -> None:
     # Native code is let go when the interpreter ends: nobody may be in it.
-    for crew in list(_crews):
+    for crew in _crews:
         crew.dismiss()
 
 
 def _forget_all() -> None:
     # Threads do not survive a fork: the child starts its own when it needs them.
-    for crew in list(_crews):
+    for crew in _crews:
         crew._forget()
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Native code by which a thread leaves the processor of the one that waits for it.
 
-A kernel that wakes a thread, or starts one, often puts it where the waker runs, though others are
-idle, and takes 100 milliseconds to mend that: both are as slow as one until then.
+Linux often puts a thread that it wakes, or starts, where the waker runs, though another processor
+is idle or less busy: both are slower than one alone until it mends that.
 
 Text in LLVM's dialect: `@make_way` takes the number of a processor. The calling thread goes to
 another one if it is there and may be elsewhere; it may be anywhere afterwards that it might before.
