@@ -12,7 +12,7 @@ runs, so that each would stand in the way of the other.
 import atexit
 import ctypes
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Lock
 
@@ -135,6 +135,17 @@ class Crew:
         self._lock = Lock()
         self._started: list[_Member] = []
         self._idle: list[_Member] = []
+
+
+def run_words(
+    drive: Callable, words: Sequence[int], threads: int, crew: Callable[[], Crew] | None
+) -> None:
+    """Call `drive(words, number, count)`, a JOB, on up to so many threads, of a crew if several."""
+    table = (ctypes.c_int64 * len(words))(*words)
+    if threads == 1:
+        drive(table, 0, 1)
+    else:
+        crew().run(drive, table, threads)
 
 
 class _Member:

@@ -7,7 +7,6 @@ places from round to round, so that as many rounds have tables as differ. Skewed
 together, in which each command stays behind those that it needs.
 """
 
-import ctypes
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from twofour.runtime.copies import row_axes
-from twofour.runtime.crew import JOB, Crew
+from twofour.runtime.crew import JOB, Crew, run_words
 from twofour.runtime.native import descriptor
 from twofour.runtime.processor import caches
 from twofour.runtime.rounds.actions import Action, Buffer, Copy, Round
@@ -48,11 +47,7 @@ class StepCode:
     def run(self, stretches: Sequence[int], threads: int) -> None:
         """Run stretches, given by their words, on up to so many threads."""
         words = [len(stretches) // STRETCH_WORDS, *stretches]
-        table = (ctypes.c_int64 * len(words))(*words)
-        if threads == 1:
-            self.drive(table, 0, 1)
-        else:
-            self.crew().run(self.drive, table, threads)
+        run_words(self.drive, words, threads, self.crew)
 
 
 def step_code(

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Time tiles as tables of numbers that native code runs (see twofour.targets.cpu.tile_driver)."""
 
-import ctypes
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import numpy as np
 from twofour.runtime.boundary import AxisBoundary, storage_constant
 from twofour.runtime.box import Box, around
 from twofour.runtime.copies import row_axes
-from twofour.runtime.crew import JOB, Crew
+from twofour.runtime.crew import JOB, Crew, run_words
 from twofour.runtime.dtypes import ElementType
 from twofour.runtime.native import NativeKernel
 from twofour.runtime.page_offset import CACHE_LINE, spread_row
@@ -60,11 +59,7 @@ class TileCode:
     def run(self, legs: Sequence[Sequence[int]], threads: int) -> None:
         """Run legs one after the other, on up to so many threads."""
         words = [len(legs), *itertools.chain(*legs)]
-        table = (ctypes.c_int64 * len(words))(*words)
-        if threads == 1:
-            self.drive(table, 0, 1)
-        else:
-            self.crew().run(self.drive, table, threads)
+        run_words(self.drive, words, threads, self.crew)
 
 
 def tile_code(drive: int, copy: int, keep_alive: object, crew: Callable[[], Crew]) -> TileCode:
