@@ -16,6 +16,8 @@ def test_the_argument_goes_before_the_environment(monkeypatch):
     assert resolve_threads() == 3
     assert resolve_threads(5) == 5
     assert resolve_threads(np.int64(2)) == 2
+    monkeypatch.setenv("TWOFOUR_NUM_THREADS", " " * 200 + "3 ")
+    assert resolve_threads() == 3
     monkeypatch.delenv("TWOFOUR_NUM_THREADS")
     assert resolve_threads() >= 1
     if hasattr(os, "sched_getaffinity"):

@@ -154,9 +154,8 @@ class _Member:
     def __init__(self, code: CrewCode):
         space = np.zeros(MAILBOX_BYTES + CACHE_LINE, np.uint8)
         self.mailbox = -(-space.ctypes.data // CACHE_LINE) * CACHE_LINE
+        _mailboxes.append(space)
         code.prepare(self.mailbox)
-        # Nobody asks for it, but the mailbox is there.
-        self._space = space
         self._code, self._thread = code, _start_thread(code.serve, self.mailbox)
 
     def end(self) -> None:
@@ -176,8 +175,9 @@ def _start_thread(code: int, argument: int) -> ctypes.c_ulong:
     return thread
 
 
-# They live as long as the process: threads look into their mailboxes.
 _crews: list[Crew] = []
+# They live as long as the process: an interrupt may leave a thread that no crew knows of.
+_mailboxes: list[np.ndarray] = []
 
 
 def _dismiss_all() -> None:

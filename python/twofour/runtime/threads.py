@@ -30,8 +30,9 @@ def resolve_threads(threads: int | None = None) -> int:
         return count
     text = os.environ.get(ENVIRONMENT_VARIABLE)
     if text is not None:
+        digits = text.strip()
         # Python reads no number of thousands of digits.
-        count = int(text[:99]) if text.strip().isdecimal() else 0
+        count = int(digits[:99]) if digits.isdecimal() else 0
         _check(count, text, f"{ENVIRONMENT_VARIABLE}: ")
         return count
     if hasattr(os, "sched_getaffinity"):

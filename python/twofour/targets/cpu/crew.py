@@ -17,6 +17,7 @@ from twofour.mlir import ir
 from twofour.runtime import Crew, crew_code
 from twofour.targets.cpu.jit import CompiledModule
 from twofour.targets.cpu.make_way import MAKE_WAY
+from twofour.targets.cpu.words import WORD, load_words
 
 # Rounds of waiting before a thread goes to sleep, of some 30 to 140 cycles each: 100 microseconds
 # and more. To wake it takes half as long.
@@ -58,7 +59,6 @@ def _pause() -> str:
 # thread in it, how many there are, and the processor of the one that leads them; a semaphore.
 _ATOMIC = "{alignment = 8 : i64} : i64, !llvm.ptr"
 _LOAD = "atomic acquire {alignment = 8 : i64} : !llvm.ptr -> i64"
-_AT = ": (!llvm.ptr) -> !llvm.ptr, i64"
 _CODE = f"""
 llvm.func @sem_init(!llvm.ptr, i32, i32) -> i32
 llvm.func @sem_wait(!llvm.ptr) -> i32
@@ -68,7 +68,7 @@ llvm.func @sched_yield() -> i32
 
 func.func @prepare(%box: !llvm.ptr) attributes {{llvm.emit_c_interface}} {{
   %none = llvm.mlir.constant(0 : i32) : i32
-  %semaphore = llvm.getelementptr %box[16] {_AT}
+  %semaphore = llvm.getelementptr %box[16] {WORD}
   %status = llvm.call @sem_init(%semaphore, %none, %none) : (!llvm.ptr, i32, i32) -> i32
   return
 }}
@@ -76,16 +76,16 @@ func.func @prepare(%box: !llvm.ptr) attributes {{llvm.emit_c_interface}} {{
 func.func @serve(%box: !llvm.ptr) -> !llvm.ptr attributes {{llvm.emit_c_interface}} {{
   %waiting = llvm.mlir.constant({WAITING} : i64) : i64
   %dismissed = llvm.mlir.constant({DISMISSED} : i64) : i64
-  %job_at = llvm.getelementptr %box[8] {_AT}
-  %context_at = llvm.getelementptr %box[9] {_AT}
-  %number_at = llvm.getelementptr %box[10] {_AT}
-  %count_at = llvm.getelementptr %box[11] {_AT}
+  %job_at = llvm.getelementptr %box[8] {WORD}
+  %context_at = llvm.getelementptr %box[9] {WORD}
+  %number_at = llvm.getelementptr %box[10] {WORD}
+  %count_at = llvm.getelementptr %box[11] {WORD}
   scf.while : () -> () {{
     %state = func.call @next_state(%box) : (!llvm.ptr) -> i64
     %stays = llvm.icmp "ne" %state, %dismissed : i64
     scf.condition(%stays)
   }} do {{
-    %leads_on_at = llvm.getelementptr %box[12] {_AT}
+    %leads_on_at = llvm.getelementptr %box[12] {WORD}
     %leads_on = llvm.load %leads_on_at : !llvm.ptr -> i32
     func.call @make_way(%leads_on) : (i32) -> ()
     %job = llvm.load %job_at : !llvm.ptr -> !llvm.ptr
@@ -106,7 +106,7 @@ func.func private @next_state(%box: !llvm.ptr) -> i64 {{
   %waiting = llvm.mlir.constant({WAITING} : i64) : i64
   %asleep = llvm.mlir.constant({ASLEEP} : i64) : i64
   %spins = llvm.mlir.constant({AWAKE_SPINS} : i64) : i64
-  %semaphore = llvm.getelementptr %box[16] {_AT}
+  %semaphore = llvm.getelementptr %box[16] {WORD}
   %awake:2 = scf.while (%w = %zero) : (i64) -> (i64, i64) {{
     %seen = llvm.load %box {_LOAD}
     %waits = llvm.icmp "eq" %seen, %waiting : i64
@@ -138,7 +138,7 @@ func.func private @change(%box: !llvm.ptr, %state: i64) {{
   %before = llvm.atomicrmw xchg %box, %state acq_rel : !llvm.ptr, i64
   %slept = llvm.icmp "eq" %before, %asleep : i64
   scf.if %slept {{
-    %semaphore = llvm.getelementptr %box[16] {_AT}
+    %semaphore = llvm.getelementptr %box[16] {WORD}
     %status = llvm.call @sem_post(%semaphore) : (!llvm.ptr) -> i32
   }}
   return
@@ -153,13 +153,7 @@ func.func @dismiss(%box: !llvm.ptr) attributes {{llvm.emit_c_interface}} {{
 func.func @sweep(%words: !llvm.ptr, %thread: i64, %threads: i64)
     attributes {{llvm.emit_c_interface}} {{
   %one = llvm.mlir.constant(1 : i64) : i64
-  %source_at = llvm.getelementptr %words[1] {_AT}
-  %target_at = llvm.getelementptr %words[2] {_AT}
-  %extent_at = llvm.getelementptr %words[3] {_AT}
-  %kernel = llvm.load %words : !llvm.ptr -> !llvm.ptr
-  %source = llvm.load %source_at : !llvm.ptr -> !llvm.ptr
-  %target = llvm.load %target_at : !llvm.ptr -> !llvm.ptr
-  %extent = llvm.load %extent_at : !llvm.ptr -> i64
+{load_words("words", ("kernel", "source", "target", "extent"), ("kernel", "source", "target"))}
   %next = llvm.add %thread, %one : i64
   %below = llvm.mul %extent, %thread : i64
   %begin = llvm.udiv %below, %threads : i64
@@ -179,16 +173,16 @@ func.func @lead(%boxes: !llvm.ptr, %others: i64, %job: !llvm.ptr, %context: !llv
   scf.for %i = %zero to %others step %one : i64 {{
     %at = llvm.getelementptr %boxes[%i] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
     %box = llvm.load %at : !llvm.ptr -> !llvm.ptr
-    %job_at = llvm.getelementptr %box[8] {_AT}
+    %job_at = llvm.getelementptr %box[8] {WORD}
     llvm.store %job, %job_at : !llvm.ptr, !llvm.ptr
-    %context_at = llvm.getelementptr %box[9] {_AT}
+    %context_at = llvm.getelementptr %box[9] {WORD}
     llvm.store %context, %context_at : !llvm.ptr, !llvm.ptr
-    %number_at = llvm.getelementptr %box[10] {_AT}
+    %number_at = llvm.getelementptr %box[10] {WORD}
     %number = llvm.add %i, %one : i64
     llvm.store %number, %number_at : i64, !llvm.ptr
-    %count_at = llvm.getelementptr %box[11] {_AT}
+    %count_at = llvm.getelementptr %box[11] {WORD}
     llvm.store %threads, %count_at : i64, !llvm.ptr
-    %leads_on_at = llvm.getelementptr %box[12] {_AT}
+    %leads_on_at = llvm.getelementptr %box[12] {WORD}
     %here = llvm.call @sched_getcpu() : () -> i32
     llvm.store %here, %leads_on_at : i32, !llvm.ptr
     func.call @change(%box, %posted) : (!llvm.ptr, i64) -> ()

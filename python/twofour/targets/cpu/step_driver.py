@@ -13,7 +13,6 @@ come first have met all others after the round before. Like tile_driver it is wr
 dialect, since it works on addresses.
 """
 
-from collections.abc import Sequence
 from functools import cache
 
 from twofour.mlir import ir
@@ -23,9 +22,9 @@ from twofour.targets.cpu.crew import native_crew
 from twofour.targets.cpu.jit import CompiledModule
 from twofour.targets.cpu.tile_driver import tile_driver
 from twofour.targets.cpu.vector_unit import vector_unit
+from twofour.targets.cpu.words import WORD, load_words
 
 DRIVE = "drive_stretches"
-WORD = ": (!llvm.ptr) -> !llvm.ptr, i64"
 WORDS = ": (!llvm.ptr, i64) -> !llvm.ptr, i64"
 
 
@@ -49,18 +48,6 @@ def _compiled(most_views: int) -> tuple[int, object]:
     return code.address(DRIVE), (code, context)
 
 
-def _words(address: str, names: Sequence[str], pointers: Sequence[str] = ()) -> str:
-    """Code that loads the words at %`address`, to %`name` each."""
-    lines = []
-    for number, name in enumerate(names):
-        kind = "!llvm.ptr" if name in pointers else "i64"
-        lines += [
-            f"  %{address}_{number} = llvm.getelementptr %{address}[{number}] {WORD}",
-            f"  %{name} = llvm.load %{address}_{number} : !llvm.ptr -> {kind}",
-        ]
-    return "\n".join(lines)
-
-
 # Words of the list: how many stretches there are, and the words of each.
 # Words of a stretch: addresses of the program and of all views, the first round, how many, and the
 # address of what threads share. Without a program: where to write the number that is third.
@@ -71,7 +58,7 @@ def _words(address: str, names: Sequence[str], pointers: Sequence[str] = ()) -> 
 # View: a memref descriptor.
 # Words shared by the threads, each on a cache line: threads at the barrier, and its turn.
 def _drive() -> str:
-    stretch = _words(
+    stretch = load_words(
         "stretch", ("program", "place", "value", "count", "shared"), ("program", "place", "shared")
     )
     return f"""
@@ -101,7 +88,7 @@ func.func @{DRIVE}(%list: !llvm.ptr, %thread: i64, %threads: i64)
 
 
 def _rounds() -> str:
-    program = _words(
+    program = load_words(
         "program",
         ("start", "rounds", "first_phases", "phases", "commands", "width", "index_view", "lower",
          "stride"),
@@ -142,7 +129,7 @@ func.func private @rounds(%program: !llvm.ptr, %views: !llvm.ptr, %first_round: 
       %mine = llvm.load %turn atomic acquire {{alignment = 8 : i64}} : !llvm.ptr -> i64
       %phase_at = llvm.mul %p, %phase_words : i64
       %phase = llvm.getelementptr %phases[%phase_at] {WORDS}
-{_words("phase", Phase._fields)}
+{load_words("phase", Phase._fields)}
       %least_part = llvm.udiv %rows, %threads : i64
       %last_block = llvm.udiv %least_part, %block : i64
       %last_done = llvm.mul %last_block, %block : i64
@@ -187,7 +174,7 @@ def _command() -> str:
   %command_words = llvm.mlir.constant({len(Command._fields)} : i64) : i64
   %command_at = llvm.mul %c, %command_words : i64
   %command = llvm.getelementptr %commands[%command_at] {WORDS}
-{_words("command", Command._fields, ("code",))}
+{load_words("command", Command._fields, ("code",))}
   %shared_out = llvm.sub %end, %begin : i64
   %next_thread = llvm.add %thread, %one : i64
   %all_before = llvm.mul %shared_out, %thread : i64

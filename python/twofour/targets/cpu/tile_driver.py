@@ -19,6 +19,7 @@ from twofour.runtime import ARRAY_WORDS, LEG_WORDS, TileCode, tile_code
 from twofour.targets.cpu.barrier import DECLARATIONS, SPINS, meet
 from twofour.targets.cpu.crew import native_crew
 from twofour.targets.cpu.jit import CompiledModule
+from twofour.targets.cpu.words import load_words
 
 DRIVE, COPY = "drive_legs", "copy_cells"
 
@@ -64,6 +65,9 @@ _RESET = """\
       }
 """
 
+LEG = ("program", "of_threads", "source", "target", "sweeps", "shared")
+PROGRAM = ("number", "tiles", "commands", "views", "width")
+
 # Words of the legs: how many there are, and the words of each (see LEG_WORDS).
 # Words of the program: number of tiles; addresses of tiles, commands and views; words of a view.
 # Tile: first command, command after the last, bytes to add to source and to target.
@@ -86,18 +90,8 @@ _DRIVE = f"""
   scf.for %n = %zero to %count step %one : i64 {{
     %behind = llvm.mul %n, %leg_words : i64
     %leg = llvm.getelementptr %first[%behind] : (!llvm.ptr, i64) -> !llvm.ptr, i64
-    %program = llvm.load %leg : !llvm.ptr -> !llvm.ptr
-    %l1 = llvm.getelementptr %leg[1] : (!llvm.ptr) -> !llvm.ptr, i64
-    %of_threads = llvm.load %l1 : !llvm.ptr -> !llvm.ptr
+{load_words("leg", LEG, ("program", "of_threads", "shared"))}
     %arrays = llvm.getelementptr %of_threads[%mine] : (!llvm.ptr, i64) -> !llvm.ptr, i64
-    %l2 = llvm.getelementptr %leg[2] : (!llvm.ptr) -> !llvm.ptr, i64
-    %source = llvm.load %l2 : !llvm.ptr -> i64
-    %l3 = llvm.getelementptr %leg[3] : (!llvm.ptr) -> !llvm.ptr, i64
-    %target = llvm.load %l3 : !llvm.ptr -> i64
-    %l4 = llvm.getelementptr %leg[4] : (!llvm.ptr) -> !llvm.ptr, i64
-    %sweeps = llvm.load %l4 : !llvm.ptr -> i64
-    %l5 = llvm.getelementptr %leg[5] : (!llvm.ptr) -> !llvm.ptr, i64
-    %shared = llvm.load %l5 : !llvm.ptr -> !llvm.ptr
     func.call @drive_tiles(%program, %arrays, %source, %target, %sweeps, %threads, %shared)
       : (!llvm.ptr, !llvm.ptr, i64, i64, i64, i64, !llvm.ptr) -> ()
   }}
@@ -115,15 +109,7 @@ func.func private @drive_tiles(%program: !llvm.ptr, %arrays: !llvm.ptr, %source:
   %in = llvm.alloca %words x i64 : (i64) -> !llvm.ptr
   %out = llvm.alloca %words x i64 : (i64) -> !llvm.ptr
   %local = llvm.alloca %eight x i64 : (i64) -> !llvm.ptr
-  %number = llvm.load %program : !llvm.ptr -> i64
-  %p1 = llvm.getelementptr %program[1] : (!llvm.ptr) -> !llvm.ptr, i64
-  %tiles = llvm.load %p1 : !llvm.ptr -> !llvm.ptr
-  %p2 = llvm.getelementptr %program[2] : (!llvm.ptr) -> !llvm.ptr, i64
-  %commands = llvm.load %p2 : !llvm.ptr -> !llvm.ptr
-  %p3 = llvm.getelementptr %program[3] : (!llvm.ptr) -> !llvm.ptr, i64
-  %views = llvm.load %p3 : !llvm.ptr -> !llvm.ptr
-  %p4 = llvm.getelementptr %program[4] : (!llvm.ptr) -> !llvm.ptr, i64
-  %width = llvm.load %p4 : !llvm.ptr -> i64
+{load_words("program", PROGRAM, ("tiles", "commands", "views"))}
   %me_at = llvm.getelementptr %arrays[7] : (!llvm.ptr) -> !llvm.ptr, i64
   %me = llvm.load %me_at : !llvm.ptr -> i64
   %turn = llvm.getelementptr %shared[8] : (!llvm.ptr) -> !llvm.ptr, i64
@@ -162,13 +148,7 @@ func.func private @drive_tiles(%program: !llvm.ptr, %arrays: !llvm.ptr, %source:
         %this = llvm.select %is_odd, %mirrored, %t : i1, i64
         %tile_at = llvm.mul %this, %four : i64
         %tile = llvm.getelementptr %tiles[%tile_at] : (!llvm.ptr, i64) -> !llvm.ptr, i64
-        %begin = llvm.load %tile : !llvm.ptr -> i64
-        %t1 = llvm.getelementptr %tile[1] : (!llvm.ptr) -> !llvm.ptr, i64
-        %end = llvm.load %t1 : !llvm.ptr -> i64
-        %t2 = llvm.getelementptr %tile[2] : (!llvm.ptr) -> !llvm.ptr, i64
-        %from = llvm.load %t2 : !llvm.ptr -> i64
-        %t3 = llvm.getelementptr %tile[3] : (!llvm.ptr) -> !llvm.ptr, i64
-        %to = llvm.load %t3 : !llvm.ptr -> i64
+{load_words("tile", ("begin", "end", "from", "to"))}
         "llvm.intr.memcpy"(%local, %arrays, %local_bytes) <{{isVolatile = false}}>
           : (!llvm.ptr, !llvm.ptr, i64) -> ()
         %s_tile = llvm.add %s, %from : i64
@@ -179,13 +159,7 @@ func.func private @drive_tiles(%program: !llvm.ptr, %arrays: !llvm.ptr, %source:
           %command_at = llvm.mul %c, %four : i64
           %command = llvm.getelementptr %commands[%command_at]
             : (!llvm.ptr, i64) -> !llvm.ptr, i64
-          %code = llvm.load %command : !llvm.ptr -> !llvm.ptr
-          %c1 = llvm.getelementptr %command[1] : (!llvm.ptr) -> !llvm.ptr, i64
-          %view = llvm.load %c1 : !llvm.ptr -> i64
-          %c2 = llvm.getelementptr %command[2] : (!llvm.ptr) -> !llvm.ptr, i64
-          %row = llvm.load %c2 : !llvm.ptr -> i64
-          %c3 = llvm.getelementptr %command[3] : (!llvm.ptr) -> !llvm.ptr, i64
-          %rows = llvm.load %c3 : !llvm.ptr -> i64
+{load_words("command", ("code", "view", "row", "rows"), ("code",))}
           %in_at = llvm.mul %view, %width : i64
           %in_view = llvm.getelementptr %views[%in_at] : (!llvm.ptr, i64) -> !llvm.ptr, i64
           %out_view = llvm.getelementptr %in_view[%width] : (!llvm.ptr, i64) -> !llvm.ptr, i64
