@@ -41,6 +41,7 @@ from twofour.passes import ModulePass
 from twofour.program import select_function
 from twofour.targets.cpu.direct_kernel import DirectKernel, Terms
 from twofour.targets.cpu.elements import ElementCode
+from twofour.targets.cpu.rolled_loops import keep_rolled
 from twofour.targets.cpu.vector_unit import vector_unit
 from twofour.targets.inlining import inline_calls
 
@@ -150,5 +151,6 @@ def compile_module(
         lowering = lowering_passes(module, found.is_step, options.reassociate)
         run_passes(module, lowering, filename)
         inline_calls(module, filename)
+        keep_rolled(module)
     found.passes += lowering
     return CompiledCpu(**vars(found), layouts=layouts, time_tile=tile)

@@ -84,6 +84,7 @@ class CompiledModule:
         with module.context, ir.Location.unknown():
             self._symbols = _rename_functions(module)
             lower_to_llvm(module, filename)
+        _hide_functions(module)
         names = _add_address_functions(module)
         add_rounding(module)
         self._engine = execution_engine.ExecutionEngine(module, opt_level=3)
@@ -101,6 +102,19 @@ class CompiledModule:
         packed = (ctypes.c_void_p * 1)(ctypes.addressof(address))
         ctypes.CFUNCTYPE(None, ctypes.c_void_p)(wrapper)(ctypes.addressof(packed))
         return address.value
+
+
+def _hide_functions(module: ir.Module) -> None:
+    """Let no function be seen from outside.
+
+    LLVM would keep a function beside the copies that it inlined, and the engine would add a wrapper
+    of each: kernels were compiled up to four times.
+    """
+    with module.context:
+        internal = ir.Attribute.parse("#llvm.linkage<internal>")
+    for op in module.body.operations:
+        if op.operation.name == "llvm.func" and op.regions[0].blocks:
+            op.attributes["linkage"] = internal
 
 
 _C_INTERFACE, _ADDRESS_SUFFIX = "_mlir_ciface_", "_address"

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Loops of rows and planes that LLVM shall not unroll."""
+
+from twofour.mlir import ir
+from twofour.mlir_support import nested_ops
+
+_LOOP = "scf.for"
+
+
+def keep_rolled(module: ir.Module) -> None:
+    """Mark every loop that holds another one.
+
+    For cores with large caches of decoded instructions LLVM unrolls those as well. Their bodies
+    come three to five times then, are as fast as before, and take most of the time of compiling.
+    """
+    with module.context:
+        mark = ir.Attribute.parse("#llvm.loop_annotation<unroll = <disable = true>>")
+    for loop in nested_ops(module, _LOOP):
+        outer = _enclosing_loop(loop.operation)
+        if outer is not None:
+            # Without the dialect's prefix, so that it is an attribute of LLVM's branch later.
+            outer.attributes["loop_annotation"] = mark
+
+
+def _enclosing_loop(op: ir.Operation) -> ir.Operation | None:
+    parent = op.parent
+    while parent is not None and parent.operation.name != _LOOP:
+        parent = parent.operation.parent
+    return None if parent is None else parent.operation
