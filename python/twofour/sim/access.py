@@ -1,14 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """ld and st: accesses of single lanes to every state space."""
 
+from collections.abc import Callable, Iterator
+from typing import NoReturn
+
 import numpy as np
 
 from twofour.sim.counting import Counting
 from twofour.sim.decode import Binder, Modifiers, Step, assign, decodes, over_lanes, put
 from twofour.sim.machine import CONSTANT_WINDOW, SHARED_WINDOW, Active
 from twofour.sim.memory import UNSIGNED
-from twofour.sim.ptx import Address, Instruction, Symbol
+from twofour.sim.ptx import Address, Instruction, Operand, Symbol
 from twofour.sim.variables import SIZES
+
+# (active, int64 addresses): [n] or [n, count] unsigned elements.
+Reader = Callable[[Active, np.ndarray], np.ndarray]
+# (active, int64 addresses, [n] or [n, count] unsigned elements).
+Writer = Callable[[Active, np.ndarray, np.ndarray], None]
 
 _KINDS = (
     *(f"{c}{bits}" for c in "bus" for bits in (8, 16, 32, 64)),
@@ -28,7 +36,9 @@ CACHE = {
 }
 
 
-def access_modifiers(binder, instruction, modifiers):
+def access_modifiers(
+    binder: Binder, instruction: Instruction, modifiers: Modifiers
+) -> tuple[str, int, str]:
     """The state space ("generic" if none), elements of a vector, and the type."""
     space = modifiers.take(*_SPACES, default="generic").split("::")[0]
     count = int(modifiers.take("v2", "v4", "v8", default="v1")[1:])
@@ -68,7 +78,7 @@ def load(binder: Binder, instruction: Instruction) -> Step:
     addresses = binder.address(instruction, operand)
     read = reader(binder, instruction, space, element, count)
 
-    def run(active):
+    def run(active: Active) -> None:
         values = read(active, addresses(active))
         if signed:
             values = values.view(dtype)
@@ -81,7 +91,13 @@ def load(binder: Binder, instruction: Instruction) -> Step:
     return run
 
 
-def _load_parameter(binder, instruction, elements, operand, kind):
+def _load_parameter(
+    binder: Binder,
+    instruction: Instruction,
+    elements: tuple[Operand, ...],
+    operand: Operand,
+    kind: str,
+) -> Step:
     if not isinstance(operand, Address) or not isinstance(operand.base, Symbol):
         binder.error(instruction, "expected the name of a parameter as the address")
     parameter = binder.parameter(instruction, operand.base.name)
@@ -95,7 +111,7 @@ def _load_parameter(binder, instruction, elements, operand, kind):
     targets = [binder.extended(instruction, e, kind) for e in elements]
     dtype = np.dtype(f"{'i' if kind[0] == 's' else 'u'}{size}")
 
-    def run(active):
+    def run(active: Active) -> None:
         values = np.frombuffer(binder.launch.parameters, dtype, len(targets), offset)
         for target, value in zip(targets, values, strict=True):
             assign(target, value, active)
@@ -123,7 +139,7 @@ def store(binder: Binder, instruction: Instruction) -> Step:
     addresses = binder.address(instruction, instruction.operands[0])
     write = writer(binder, instruction, space, element, count)
 
-    def run(active):
+    def run(active: Active) -> None:
         if count == 1:
             values = over_lanes(sources[0], active).view(dtype)
         else:
@@ -137,27 +153,29 @@ def store(binder: Binder, instruction: Instruction) -> Step:
     return run
 
 
-def reader(binder, instruction, space, element, count):
+def reader(
+    binder: Binder, instruction: Instruction, space: str, element: int, count: int
+) -> Reader:
     """A function (active, int64 addresses) to [n] or [n, count] unsigned elements."""
     counting = Counting(binder, instruction, False)
     size = element * count
 
-    def from_global(active, addresses):
+    def from_global(active: Active, addresses: np.ndarray) -> np.ndarray:
         values = binder.globals.load(
             instruction, addresses.view(np.uint64), active.lanes, element, count
         )
         counting.of_global(addresses, active)
         return values
 
-    def from_shared(active, offsets):
+    def from_shared(active: Active, offsets: np.ndarray) -> np.ndarray:
         values = binder.shared.load(instruction, offsets, active.lanes, element, count)
         counting.of_shared(offsets, active, size)
         return values
 
-    def from_local(active, offsets):
+    def from_local(active: Active, offsets: np.ndarray) -> np.ndarray:
         return binder.local.load(instruction, offsets, active.lanes, element, count)
 
-    def from_constants(active, offsets):
+    def from_constants(active: Active, offsets: np.ndarray) -> np.ndarray:
         return binder.constants.load(instruction, offsets, active.lanes, element, count)
 
     spaces = (from_global, from_shared, from_local, from_constants)
@@ -165,7 +183,7 @@ def reader(binder, instruction, space, element, count):
     if space in names:
         return spaces[names.index(space)]
 
-    def from_anywhere(active, addresses):
+    def from_anywhere(active: Active, addresses: np.ndarray) -> np.ndarray:
         windows = addresses >> 56
         if (windows == windows[0]).all():
             window = _window(windows[0])
@@ -180,25 +198,27 @@ def reader(binder, instruction, space, element, count):
     return from_anywhere
 
 
-def writer(binder, instruction, space, element, count):
+def writer(
+    binder: Binder, instruction: Instruction, space: str, element: int, count: int
+) -> Writer:
     """A function (active, int64 addresses, values) that stores [n] or [n, count] elements."""
     counting = Counting(binder, instruction, True)
     size = element * count
 
-    def to_global(active, addresses, values):
+    def to_global(active: Active, addresses: np.ndarray, values: np.ndarray) -> None:
         binder.globals.store(
             instruction, addresses.view(np.uint64), active.lanes, values, element, count
         )
         counting.of_global(addresses, active)
 
-    def to_shared(active, offsets, values):
+    def to_shared(active: Active, offsets: np.ndarray, values: np.ndarray) -> None:
         binder.shared.store(instruction, offsets, active.lanes, values, element, count)
         counting.of_shared(offsets, active, size)
 
-    def to_local(active, offsets, values):
+    def to_local(active: Active, offsets: np.ndarray, values: np.ndarray) -> None:
         binder.local.store(instruction, offsets, active.lanes, values, element, count)
 
-    def to_constants(active, offsets, values):
+    def to_constants(active: Active, offsets: np.ndarray, values: np.ndarray) -> NoReturn:
         lane = int(np.flatnonzero(active.here)[0])
         binder.machine.fault(instruction, "out of bounds", "a store to constant memory", lane)
 
@@ -207,7 +227,7 @@ def writer(binder, instruction, space, element, count):
     if space in names:
         return spaces[names.index(space)]
 
-    def to_anywhere(active, addresses, values):
+    def to_anywhere(active: Active, addresses: np.ndarray, values: np.ndarray) -> None:
         windows = addresses >> 56
         for window, part, index in split_windows(active, windows):
             spaces[window](part, addresses[index] - (window << 56), values[index])
@@ -215,12 +235,14 @@ def writer(binder, instruction, space, element, count):
     return to_anywhere
 
 
-def _window(number) -> int:
+def _window(number: np.integer) -> int:
     """0 for global, 1 for shared, 2 for local, 3 for constant memory; others count as global."""
     return int(number) if SHARED_WINDOW >> 56 <= number <= CONSTANT_WINDOW >> 56 else 0
 
 
-def split_windows(active: Active, windows: np.ndarray):
+def split_windows(
+    active: Active, windows: np.ndarray
+) -> Iterator[tuple[int, Active, np.ndarray | slice]]:
     """Parts of the active lanes by state space: (window, lanes, their places among the active)."""
     everyone = np.flatnonzero(active.here)
     for number in np.unique(windows):

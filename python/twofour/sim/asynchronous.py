@@ -9,7 +9,7 @@ import numpy as np
 
 from twofour.sim import bulk, mbarrier
 from twofour.sim.counting import Counting
-from twofour.sim.decode import Binder, Modifiers, Step, decodes, over_lanes
+from twofour.sim.decode import Binder, Modifiers, PerLane, Step, decodes, over_lanes
 from twofour.sim.machine import Active
 from twofour.sim.memory import UNSIGNED
 from twofour.sim.ptx import Immediate, Instruction
@@ -44,7 +44,7 @@ def copy(binder: Binder, instruction: Instruction) -> Step:
     return _copy(binder, instruction, modifiers)
 
 
-def _copy(binder, instruction, modifiers):
+def _copy(binder: Binder, instruction: Instruction, modifiers: Modifiers) -> Step:
     """cp.async.ca|cg.shared.global [to], [from], size{, source size or ignore}{, cache policy}."""
     cache = modifiers.need("ca", "cg")
     modifiers.need("shared", "shared::cta")
@@ -67,7 +67,7 @@ def _copy(binder, instruction, modifiers):
     machine, shared = binder.machine, binder.shared
     dtype = UNSIGNED[element]
 
-    def run(active):
+    def run(active: Active) -> None:
         offsets, addresses = to(active), origin(active)
         lanes = active.lanes
         if limit is None:
@@ -112,7 +112,14 @@ def _copy(binder, instruction, modifiers):
     return run
 
 
-def _bytes(binder, instruction, addresses, lanes, present, size):
+def _bytes(
+    binder: Binder,
+    instruction: Instruction,
+    addresses: np.ndarray,
+    lanes: np.ndarray,
+    present: int,
+    size: int,
+) -> np.ndarray:
     """The first `present` bytes at addresses that are multiples of `size`, [n, present]."""
     places = addresses.view(np.uint64)
     if present == size:
@@ -126,7 +133,7 @@ def _bytes(binder, instruction, addresses, lanes, present, size):
     return np.stack(columns, axis=1)
 
 
-def _source_size(binder, instruction, size):
+def _source_size(binder: Binder, instruction: Instruction, size: int) -> PerLane | None:
     """A function from active lanes to how many bytes they read, None if it is always `size`."""
     operands = instruction.operands[3:]
     if "L2::cache_hint" in instruction.modifiers:
@@ -143,7 +150,7 @@ def _source_size(binder, instruction, size):
         return lambda active: over_lanes(value, active)
     ignore, inverted = binder.predicate(instruction, operand)
 
-    def of_predicate(active):
+    def of_predicate(active: Active) -> np.ndarray:
         skipped = over_lanes(ignore, active)
         return np.where(~skipped if inverted else skipped, 0, size)
 

@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """atom and red."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from twofour.sim import numerics
 from twofour.sim.access import CACHE, split_windows
 from twofour.sim.counting import Counting
 from twofour.sim.decode import Binder, Modifiers, Step, decodes, over_lanes, put
+from twofour.sim.machine import Active
 from twofour.sim.memory import UNSIGNED
 from twofour.sim.ptx import Instruction, Register
 from twofour.sim.variables import SIZES
+
+# (old values, which of the accesses find them): new values.
+Change = Callable[[np.ndarray, np.ndarray], np.ndarray]
+# (active, int64 addresses, change): old values.
+AtomicAccess = Callable[[Active, np.ndarray, Change], np.ndarray]
 
 _ATOMIC = {
     "add": lambda old, a, b: old + a,
@@ -55,7 +63,7 @@ def atomic(binder: Binder, instruction: Instruction) -> Step:
         if name != "add":
             binder.error(instruction, f"unsupported operation of {instruction.opcode}")
 
-        def operation(old, a, b):
+        def operation(old: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
             if storage != kind:
                 parts = (np.ascontiguousarray(v).view(np.uint16) for v in (old, a))
                 return numerics.add(*parts, scalar).view(np.uint32)
@@ -63,12 +71,12 @@ def atomic(binder: Binder, instruction: Instruction) -> Step:
 
     access = atomic_access(binder, instruction, space, SIZES[storage])
 
-    def run(active):
+    def run(active: Active) -> None:
         operands = [over_lanes(v, active) for v in values]
         a = operands[0]
         b = operands[1] if len(operands) > 1 else a
 
-        def change(old, chosen):
+        def change(old: np.ndarray, chosen: np.ndarray) -> np.ndarray:
             return operation(old.view(a.dtype), a[chosen], b[chosen]).view(old.dtype)
 
         old = access(active, addresses(active), change)
@@ -78,11 +86,11 @@ def atomic(binder: Binder, instruction: Instruction) -> Step:
     return run
 
 
-def atomic_access(binder, instruction, space, size):
+def atomic_access(binder: Binder, instruction: Instruction, space: str, size: int) -> AtomicAccess:
     """A function (active, addresses, change) to old values; `change(old, which)` gives new ones."""
     counting = Counting(binder, instruction, True)
 
-    def serialised(rows, index, change):
+    def serialised(rows: np.ndarray, index: np.ndarray, change: Change) -> np.ndarray:
         old = np.empty(index.size, rows.dtype)
         # Round k is the k-th lane of every address.
         order = np.argsort(index, kind="stable")
@@ -97,7 +105,7 @@ def atomic_access(binder, instruction, space, size):
             rows[place] = change(before, chosen)
         return old
 
-    def on_global(active, addresses, change):
+    def on_global(active: Active, addresses: np.ndarray, change: Change) -> np.ndarray:
         place = addresses.view(np.uint64)
         old = np.empty(addresses.size, UNSIGNED[size])
         for allocation, selection, offsets in binder.globals.locate(
@@ -115,7 +123,7 @@ def atomic_access(binder, instruction, space, size):
         counting.of_global(addresses, active)
         return old
 
-    def on_shared(active, offsets, change):
+    def on_shared(active: Active, offsets: np.ndarray, change: Change) -> np.ndarray:
         positions = binder.shared.locate(instruction, offsets, active.lanes, size)
         binder.shared.check_atomic(
             instruction, binder.shared.granules(positions, size), active.lanes
@@ -129,7 +137,7 @@ def atomic_access(binder, instruction, space, size):
     if space == "shared":
         return on_shared
 
-    def anywhere(active, addresses, change):
+    def anywhere(active: Active, addresses: np.ndarray, change: Change) -> np.ndarray:
         windows = addresses >> 56
         old = np.empty(addresses.size, UNSIGNED[size])
         for window, part, index in split_windows(active, windows):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from twofour.sim.decode import Binder, Modifiers
+from twofour.sim.decode import Binder, Modifiers, Value
 from twofour.sim.machine import Active, Machine
 from twofour.sim.ptx import Immediate, Instruction
 
@@ -19,11 +19,11 @@ class Arrival:
     """A decoded barrier instruction; `number` and `threads` as operands (threads may be None)."""
 
     instruction: Instruction
-    number: np.ndarray | np.generic
-    threads: np.ndarray | np.generic | None
+    number: Value
+    threads: Value | None
     waits: bool
     aligned: bool
-    condition: tuple[np.ndarray, bool] | None = None
+    condition: tuple[Value, bool] | None = None
     deliver: Deliver | None = None
 
 
@@ -62,7 +62,7 @@ def decode(binder: Binder, instruction: Instruction) -> Arrival:
 
 
 def _deliver(machine: Machine, target: np.ndarray, operation: str) -> Deliver:
-    def deliver(lanes, ones, arrivals):
+    def deliver(lanes: np.ndarray, ones: np.ndarray, arrivals: np.ndarray) -> None:
         block = machine.local_block[lanes]
         if operation == "popc":
             target[lanes] = ones[block]
@@ -113,11 +113,13 @@ class Barriers:
     def _per_block(self, lanes: np.ndarray) -> np.ndarray:
         return np.count_nonzero(lanes.reshape(self.machine.blocks, -1), axis=1)
 
-    def _ones(self, active, arrival):
+    def _ones(self, active: Active, arrival: Arrival) -> np.ndarray:
         values, inverted = arrival.condition
         return active.here & (~values if inverted else values)
 
-    def arrive(self, active: Active, arrival: Arrival, live: np.ndarray, resume: int):
+    def arrive(
+        self, active: Active, arrival: Arrival, live: np.ndarray, resume: int
+    ) -> list[tuple[int, np.ndarray]]:
         """Note an arrival; whoever waits resumes at a segment. Gives what `release` does."""
         machine = self.machine
         if arrival.aligned:
@@ -153,7 +155,9 @@ class Barriers:
             mask = active.here.copy() if mask is None else mask | active.here
             barrier.parked[resume] = (mask, arrival)
 
-    def _expect(self, active, arrival, barrier, count):
+    def _expect(
+        self, active: Active, arrival: Arrival, barrier: _Barrier, count: np.ndarray
+    ) -> None:
         machine = self.machine
         threads = np.broadcast_to(arrival.threads, active.here.shape)
         expected = np.zeros(machine.blocks, np.int64)
@@ -169,7 +173,7 @@ class Barriers:
             )
         barrier.expected[here] = expected[here]
 
-    def _check_warps(self, active, arrival, live):
+    def _check_warps(self, active: Active, arrival: Arrival, live: np.ndarray) -> None:
         missing = (live.reshape(-1, 32) & ~active.by_warp)[active.warp_rows].any(axis=1)
         if missing.any():
             warp = int(active.warp_rows[np.flatnonzero(missing)[0]])
@@ -183,7 +187,7 @@ class Barriers:
                 lane,
             )
 
-    def release(self, live: np.ndarray, instruction: Instruction):
+    def release(self, live: np.ndarray, instruction: Instruction) -> list[tuple[int, np.ndarray]]:
         """Pairs (segment, lanes) of threads whose barrier is complete now."""
         if not self.pending:
             return []

@@ -5,6 +5,7 @@ import numpy as np
 
 from twofour.sim.decode import Binder, Modifiers, Step, assign, decodes
 from twofour.sim.integer import BITS, INTEGERS
+from twofour.sim.machine import Active
 from twofour.sim.ptx import Immediate, Instruction
 from twofour.sim.variables import SIZES
 
@@ -42,7 +43,7 @@ def shift(binder: Binder, instruction: Instruction) -> Step:
         return lambda active: operation(value, amount, out=target, where=active.mask)
     limit = np.uint32(8 * dtype.itemsize)
 
-    def run(active):
+    def run(active: Active) -> None:
         clamped = np.minimum(amount, limit).astype(dtype)
         operation(value, clamped, out=target, where=active.mask)
 
@@ -60,7 +61,7 @@ def funnel_shift(binder: Binder, instruction: Instruction) -> Step:
     target = binder.destination(instruction, instruction.operands[0], "b32")
     low, high, amount = (binder.source(instruction, o, "u32") for o in instruction.operands[1:])
 
-    def run(active):
+    def run(active: Active) -> None:
         both = (np.uint64(high) << np.uint64(32)) | np.uint64(low)
         shift = amount & np.uint32(31) if wrap else np.minimum(amount, np.uint32(32))
         shift = np.uint64(shift)
@@ -85,7 +86,7 @@ def count_bits(binder: Binder, instruction: Instruction) -> Step:
     value = binder.source(instruction, instruction.operands[1], kind)
     unsigned = np.uint32 if bits == 32 else np.uint64
 
-    def run(active):
+    def run(active: Active) -> None:
         number = np.asarray(value)
         if root == "popc":
             result = np.bitwise_count(number)
@@ -105,7 +106,7 @@ def count_bits(binder: Binder, instruction: Instruction) -> Step:
     return run
 
 
-def _reversed(number, bits):
+def _reversed(number: np.ndarray, bits: int) -> np.ndarray:
     result = number
     shift = bits // 2
     mask = (1 << bits) - 1
@@ -118,7 +119,7 @@ def _reversed(number, bits):
     return result
 
 
-def _highest_bit(number):
+def _highest_bit(number: np.ndarray) -> np.ndarray:
     """Place of the highest one, -1 for zero."""
     number = np.array(number, np.uint64)
     place = np.where(number == 0, -1, 0)
@@ -144,11 +145,11 @@ def bit_field(binder: Binder, instruction: Instruction) -> Step:
     values = [binder.source(instruction, o, "b" + kind[1:]) for o in operands[1:-2]]
     position, length = (binder.source(instruction, o, "u32") for o in operands[-2:])
 
-    def ones(count):
+    def ones(count: np.ndarray) -> np.ndarray:
         """That many low ones."""
         return ~(~plain(0) << np.minimum(count, bits).astype(plain))
 
-    def run(active):
+    def run(active: Active) -> None:
         start = (np.asarray(position) & 0xFF).astype(np.int64)
         count = (np.asarray(length) & 0xFF).astype(np.int64)
         begin = np.minimum(start, bits).astype(plain)
@@ -180,7 +181,7 @@ def permute_bytes(binder: Binder, instruction: Instruction) -> Step:
     low, high, control = (binder.source(instruction, o, "u32") for o in instruction.operands[1:])
     table = None if mode is None else np.array(_PRMT_MODES[mode])
 
-    def run(active):
+    def run(active: Active) -> None:
         both = (np.uint64(high) << np.uint64(32)) | np.uint64(low)
         result = np.uint32(0)
         for i in range(4):
@@ -219,7 +220,7 @@ def lookup_logic(binder: Binder, instruction: Instruction) -> Step:
     if not isinstance(table, Immediate) or not 0 <= table.value <= 255:
         binder.error(instruction, "expected a constant below 256 as the table of lop3")
 
-    def run(active):
+    def run(active: Active) -> None:
         result = np.zeros(target.shape, np.uint32)
         for row in range(8):
             if table.value >> row & 1:

@@ -12,6 +12,7 @@ from twofour.sim import tensor_copy
 from twofour.sim.chunks import CHUNK, lanes_of, read_chunks, shared_offsets, write_chunks
 from twofour.sim.counting import Counting
 from twofour.sim.decode import Binder, Modifiers, Step, over_lanes
+from twofour.sim.machine import Active
 from twofour.sim.ptx import Immediate, Instruction
 
 
@@ -38,7 +39,9 @@ def decode(binder: Binder, instruction: Instruction, modifiers: Modifiers) -> St
     binder.error(instruction, f"unsupported instruction {instruction.opcode}")
 
 
-def _chunks(binder, instruction, active, sizes, *starts):
+def _chunks(
+    binder: Binder, instruction: Instruction, active: Active, sizes: np.ndarray, *starts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
     """Lanes and addresses of all 16-byte chunks of ranges that start at each of `starts`."""
     lanes = lanes_of(binder, active)
     bad = (sizes % CHUNK != 0) | (sizes == 0)
@@ -52,7 +55,7 @@ def _chunks(binder, instruction, active, sizes, *starts):
     return lanes[owner], owner, [start[owner] + CHUNK * place for start in starts]
 
 
-def _to_shared(binder, instruction, modifiers):
+def _to_shared(binder: Binder, instruction: Instruction, modifiers: Modifiers) -> Step:
     modifiers.left = modifiers.left[2:]
     modifiers.need("mbarrier::complete_tx::bytes")
     hint = modifiers.flag("L2::cache_hint")
@@ -64,7 +67,7 @@ def _to_shared(binder, instruction, modifiers):
     mbarrier = shared_offsets(binder, instruction, instruction.operands[3])
     mbarriers, counting = binder.mbarriers, Counting(binder, instruction, False)
 
-    def run(active):
+    def run(active: Active) -> None:
         sizes = over_lanes(size, active).astype(np.int64)
         offsets, addresses = to(active), origin(active)
         places = mbarriers.locate(instruction, mbarrier(active), active.lanes)
@@ -81,7 +84,7 @@ def _to_shared(binder, instruction, modifiers):
     return run
 
 
-def _to_global(binder, instruction, modifiers):
+def _to_global(binder: Binder, instruction: Instruction, modifiers: Modifiers) -> Step:
     modifiers.left = modifiers.left[2:]
     modifiers.need("bulk_group")
     hint = modifiers.flag("L2::cache_hint")
@@ -92,7 +95,7 @@ def _to_global(binder, instruction, modifiers):
     size = binder.source(instruction, instruction.operands[2], "u32")
     counting = Counting(binder, instruction, True)
 
-    def run(active):
+    def run(active: Active) -> None:
         sizes = over_lanes(size, active).astype(np.int64)
         addresses, offsets = to(active), origin(active)
         lanes, _, (outside, inside) = _chunks(

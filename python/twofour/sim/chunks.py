@@ -3,18 +3,18 @@
 
 import numpy as np
 
-from twofour.sim.decode import Binder
+from twofour.sim.decode import Binder, PerLane
 from twofour.sim.machine import SHARED_WINDOW, Active
 from twofour.sim.ptx import Instruction, Operand
 
 CHUNK = 16
 
 
-def shared_offsets(binder: Binder, instruction: Instruction, operand: Operand):
+def shared_offsets(binder: Binder, instruction: Instruction, operand: Operand) -> PerLane:
     """Offsets in shared memory, from addresses of either kind."""
     addresses = binder.address(instruction, operand)
 
-    def offsets(active):
+    def offsets(active: Active) -> np.ndarray:
         values = addresses(active)
         return np.where(values >= SHARED_WINDOW, values - SHARED_WINDOW, values)
 
@@ -26,7 +26,13 @@ def lanes_of(binder: Binder, active: Active) -> np.ndarray:
     return np.arange(binder.machine.lanes) if active.lanes is None else active.lanes
 
 
-def write_chunks(binder: Binder, instruction: Instruction, offsets, lanes, values) -> np.ndarray:
+def write_chunks(
+    binder: Binder,
+    instruction: Instruction,
+    offsets: np.ndarray,
+    lanes: np.ndarray,
+    values: np.ndarray,
+) -> np.ndarray:
     """Write 16 bytes ([n, 2] uint64) at each offset, in flight, for the lane of each.
 
     Gives the granules, [n] or [parts, n].
@@ -39,7 +45,9 @@ def write_chunks(binder: Binder, instruction: Instruction, offsets, lanes, value
     return granules
 
 
-def read_chunks(binder: Binder, instruction: Instruction, offsets, lanes) -> np.ndarray:
+def read_chunks(
+    binder: Binder, instruction: Instruction, offsets: np.ndarray, lanes: np.ndarray
+) -> np.ndarray:
     """The 16 bytes ([n, 2] uint64) at each offset, which the engine reads from now on."""
     shared = binder.shared
     values = shared.load(instruction, offsets, lanes, 8, 2)

@@ -5,6 +5,7 @@ import numpy as np
 
 from twofour.sim.machine import Machine
 from twofour.sim.memory import UNSIGNED
+from twofour.sim.ptx import Instruction
 
 
 class ConstantSpace:
@@ -14,7 +15,14 @@ class ConstantSpace:
         self.machine = machine
         self.data = data
 
-    def load(self, instruction, offsets, lanes, element, count):
+    def load(
+        self,
+        instruction: Instruction,
+        offsets: np.ndarray,
+        lanes: np.ndarray | None,
+        element: int,
+        count: int,
+    ) -> np.ndarray:
         """[n] or [n, count] unsigned elements, after the checks."""
         size = element * count
         for bad, kind, message in (

@@ -4,7 +4,8 @@
 import numpy as np
 
 from twofour.sim import numerics
-from twofour.sim.decode import Binder, Modifiers, Step, assign, bits_dtype, decodes
+from twofour.sim.decode import Binder, Modifiers, Step, Unary, Value, assign, bits_dtype, decodes
+from twofour.sim.machine import Active
 from twofour.sim.ptx import Instruction
 
 _INTEGERS = tuple(f"{sign}{bits}" for sign in "us" for bits in (8, 16, 32, 64))
@@ -38,7 +39,9 @@ def convert(binder: Binder, instruction: Instruction) -> Step:
     return lambda active: assign(target, function(value), active)
 
 
-def _conversion(binder, instruction, modifiers, to, origin):
+def _conversion(
+    binder: Binder, instruction: Instruction, modifiers: Modifiers, to: str, origin: str
+) -> Unary:
     """A function from values or bits of one type to those of the other."""
     if to in _INTEGERS and origin in _INTEGERS:
         saturate = modifiers.flag("sat")
@@ -48,7 +51,7 @@ def _conversion(binder, instruction, modifiers, to, origin):
         mode = modifiers.need(*_MODES)
         saturate = modifiers.flag("sat")
 
-        def from_integer(values):
+        def from_integer(values: Value) -> np.ndarray:
             bits = numerics.int_to_float(values, to, mode)
             return numerics.round_to(numerics.widen(bits, to), to, sat=True) if saturate else bits
 
@@ -57,7 +60,7 @@ def _conversion(binder, instruction, modifiers, to, origin):
         mode = modifiers.need(*_WHOLE)
         modifiers.flag("sat")  # Conversions to integers always clamp.
 
-        def to_integer(bits):
+        def to_integer(bits: Value) -> np.ndarray:
             return numerics.float_to_int(_values(bits, origin, ftz), to, mode, origin)
 
         return to_integer
@@ -66,7 +69,7 @@ def _conversion(binder, instruction, modifiers, to, origin):
     options = {"mode": mode, "ftz": ftz and to == "f32"}
     options |= {name: modifiers.flag(name) for name in ("sat", "relu", "satfinite")}
 
-    def between_floats(bits):
+    def between_floats(bits: Value) -> np.ndarray:
         values = _values(bits, origin, ftz)
         if whole:
             values = numerics.round_to_whole(values, whole)
@@ -75,14 +78,14 @@ def _conversion(binder, instruction, modifiers, to, origin):
     return between_floats
 
 
-def _values(bits, kind, ftz):
+def _values(bits: Value, kind: str, ftz: bool) -> np.ndarray:
     values = numerics.widen(bits, kind)
     if ftz and kind == "f32":
         return np.where(np.abs(values) < 2.0**-126, np.copysign(0.0, values), values)
     return values
 
 
-def _integer_to_integer(to, origin, saturate):
+def _integer_to_integer(to: str, origin: str, saturate: bool) -> Unary:
     dtype = bits_dtype(to)
     if not saturate:
         return lambda values: values.astype(dtype)
@@ -91,7 +94,9 @@ def _integer_to_integer(to, origin, saturate):
     return lambda values: np.clip(values, low, high).astype(dtype)
 
 
-def _convert_packed(binder, instruction, modifiers, to, origin):
+def _convert_packed(
+    binder: Binder, instruction: Instruction, modifiers: Modifiers, to: str, origin: str
+) -> Step:
     """Two values at once: from one packed register or from two f32 (the first is the high one)."""
     mode = modifiers.need(*_MODES)
     options = {"mode": mode, "relu": modifiers.flag("relu")}
@@ -109,7 +114,7 @@ def _convert_packed(binder, instruction, modifiers, to, origin):
     ]
     lanes = len(target)
 
-    def run(active):
+    def run(active: Active) -> None:
         if packed_source:
             halves = np.atleast_1d(sources[0]).view(numerics.KINDS[part].dtype).reshape(-1, 2)
         else:
@@ -121,7 +126,7 @@ def _convert_packed(binder, instruction, modifiers, to, origin):
     return run
 
 
-def _convert_pack(binder, instruction, modifiers):
+def _convert_pack(binder: Binder, instruction: Instruction, modifiers: Modifiers) -> Step:
     """cvt.pack.sat: two s32 clamped and packed, below what a third operand holds."""
     modifiers.need("sat")
     kinds = modifiers.left
@@ -139,7 +144,7 @@ def _convert_pack(binder, instruction, modifiers):
     bits = np.uint32(limits.bits)
     mask = np.uint32((1 << limits.bits) - 1)
 
-    def run(active):
+    def run(active: Active) -> None:
         high, low = (
             np.clip(np.asarray(v), limits.min, limits.max).astype(np.uint32) & mask for v in (a, b)
         )

@@ -74,7 +74,7 @@ class Reads(Copies):
         self._last = instruction
         self.issue(lanes, granules)
 
-    def complete(self, copies, step: int) -> None:
+    def complete(self, copies: _Copies, step: int) -> None:
         """The lanes that waited are the ones that have read, as far as others are concerned."""
         shared = self._binder.shared
         shared.engine_reads[copies.granules] = False

@@ -8,11 +8,16 @@ half a warp and 128-bit accesses a quarter of a warp at a time.
 """
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
 SECTOR = 32
+
+# (addresses [warps, 32], mask of the active lanes or None if all are): a number for every warp.
+Count = Callable[[np.ndarray, np.ndarray | None], np.ndarray]
 
 
 @dataclass
@@ -113,7 +118,10 @@ class Counters:
         return {name: getattr(self, name) for name in names}
 
 
-def _sum(a, b):
+Part = TypeVar("Part", GlobalAccesses, SharedAccesses, LineCounters)
+
+
+def _sum(a: Part, b: Part) -> Part:
     return type(a)(**{k: v + getattr(b, k) for k, v in vars(a).items()})
 
 
@@ -123,7 +131,7 @@ class AccessCounter:
     The lanes of most warps address memory in the same pattern again and again: its count is kept.
     """
 
-    def __init__(self, count):
+    def __init__(self, count: Count):
         self._count = count
         self._pattern: np.ndarray | None = None
         self._result = 0
@@ -160,7 +168,7 @@ def _distinct(values: np.ndarray, active: np.ndarray | None) -> np.ndarray:
     return changes + (values[:, 0] >= 0) if active is not None else changes + 1
 
 
-def wavefronts_of(size: int):
+def wavefronts_of(size: int) -> Count:
     """A function like `sectors` that counts wavefronts of accesses of `size` bytes a lane."""
     words = max(1, size // 4)
     phases = max(1, min(words, 4))

@@ -26,7 +26,9 @@ class Counting:
         self._wavefronts: dict[int, AccessCounter] = {}
         self._grid = binder.machine.lanes
 
-    def _by_warp(self, addresses, active):
+    def _by_warp(
+        self, addresses: np.ndarray, active: Active
+    ) -> tuple[np.ndarray, np.ndarray | None]:
         """Addresses [warps, 32] and the mask of active lanes (None if all are)."""
         if active.lanes is None:
             return addresses.reshape(-1, 32), None
@@ -70,7 +72,7 @@ class Counting:
         totals.sectors += count
         counters.line(self._line).sectors += count
 
-    def _add(self, wavefronts, ideal, requests):
+    def _add(self, wavefronts: int, ideal: int, requests: int) -> None:
         counters = self._launch.counters
         totals = counters.shared_stores if self._store else counters.shared_loads
         totals.requests += requests
@@ -84,6 +86,6 @@ class Counting:
 _quarter = wavefronts_of(16)
 
 
-def _matrix_wavefronts(offsets, active):
+def _matrix_wavefronts(offsets: np.ndarray, active: np.ndarray | None) -> np.ndarray:
     # A quarter of a warp with 16 bytes a lane; the other three repeat its addresses.
     return _quarter(np.repeat(offsets, 4, axis=0).reshape(-1, 32), None) // 4

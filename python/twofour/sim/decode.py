@@ -14,6 +14,9 @@ from typing import NoReturn
 import numpy as np
 
 from twofour.errors import TwofourError
+from twofour.sim.constant import ConstantSpace
+from twofour.sim.globals import GlobalSpace
+from twofour.sim.local import LocalSpace
 from twofour.sim.machine import Active, Machine
 from twofour.sim.ptx import (
     Address,
@@ -29,22 +32,40 @@ from twofour.sim.ptx import (
     Vector,
 )
 from twofour.sim.registers import Allocation
+from twofour.sim.shared import SharedSpace
 from twofour.sim.special import SPECIAL_REGISTERS
 from twofour.sim.variables import SIZES
 
-Step = Callable[[Active], None]
+# A value of one lane: floating-point ones are integers, by their bits.
+Scalar = np.integer | np.bool_
+# What an operand reads as: an array over lanes, or one scalar for all of them.
+Value = np.ndarray | Scalar
+# Functions of operands.
+Unary = Callable[[Value], Value]
+Binary = Callable[[Value, Value], Value]
+# Executes an instruction in the active lanes; what it returns has no meaning.
+Step = Callable[[Active], object]
+# Gives an integer for each of the active lanes, int64 [n]: an address, an offset or a size.
+PerLane = Callable[[Active], np.ndarray]
+Decoder = Callable[["Binder", Instruction], Step]
 
-_REGISTER_TYPES = {0: np.bool_, 1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
-_SIGNED = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
+_REGISTER_TYPES: dict[int, type[Scalar]] = {
+    0: np.bool_,
+    1: np.uint8,
+    2: np.uint16,
+    4: np.uint32,
+    8: np.uint64,
+}
+_SIGNED: dict[int, type[Scalar]] = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 _FLOATS = {"f16": "<e", "f32": "<f", "f64": "<d"}
 
-DECODERS: dict[str, tuple[Callable[["Binder", Instruction], Step], str]] = {}
+DECODERS: dict[str, tuple[Decoder, str]] = {}
 
 
-def decodes(category: str, *roots: str):
+def decodes(category: str, *roots: str) -> Callable[[Decoder], Decoder]:
     """Register a decoder for instructions; `category` is their class in the counters."""
 
-    def register(function):
+    def register(function: Decoder) -> Decoder:
         for root in roots:
             DECODERS[root] = (function, category)
         return function
@@ -52,7 +73,7 @@ def decodes(category: str, *roots: str):
     return register
 
 
-def bits_dtype(kind: str):
+def bits_dtype(kind: str) -> type[Scalar]:
     """NumPy's type for values of a PTX type: floating-point ones by their bits."""
     if kind == "pred":
         return np.bool_
@@ -106,8 +127,13 @@ class Binder:
         self.defined = {name: np.zeros(machine.lanes, bool) for name in allocation.tracked}
         self._specials: dict[tuple[str, type], np.ndarray] = {}
         # Set by the program before anything is decoded.
-        self.shared = self.local = self.globals = self.constants = self.launch = None
-        self.barriers = self.asynchronous = self.bulk_reads = self.mbarriers = None
+        self.globals: GlobalSpace
+        self.shared: SharedSpace
+        self.local: LocalSpace
+        self.constants: ConstantSpace
+        # So are these, whose types are of modules that import this one.
+        self.launch = self.asynchronous = self.bulk_reads = None
+        self.mbarriers = self.barriers = None
         self.carry = np.zeros(machine.lanes, bool)
         # Name of a variable: (state space, address in it).
         self.symbols: dict[str, tuple[str, int]] = {}
@@ -151,7 +177,7 @@ class Binder:
 
     def source(
         self, instruction: Instruction, operand: Operand, kind: str, wider: bool = False
-    ) -> np.ndarray | np.generic:
+    ) -> Value:
         """An operand of a PTX type to read; `wider` registers than that give their low part."""
         dtype = bits_dtype(kind)
         if isinstance(operand, Immediate):
@@ -171,7 +197,9 @@ class Binder:
             return self._specials[key]
         return self._view(instruction, operand, kind, wider)
 
-    def _view(self, instruction, register, kind, wider):
+    def _view(
+        self, instruction: Instruction, register: Register, kind: str, wider: bool
+    ) -> np.ndarray:
         if register.name == "_":
             return np.zeros(self.machine.lanes, bits_dtype(kind))
         array = self.register(register.name)
@@ -200,7 +228,7 @@ class Binder:
         signed = kind[0] == "s"
         return self.register(operand.name).view(_SIGNED[size] if signed else _REGISTER_TYPES[size])
 
-    def predicate(self, instruction: Instruction, operand: Operand) -> tuple[np.ndarray, bool]:
+    def predicate(self, instruction: Instruction, operand: Operand) -> tuple[Value, bool]:
         """A predicate operand and whether it is read inverted."""
         if isinstance(operand, Negated):
             return self.source(instruction, operand.register, "pred"), True
@@ -209,7 +237,9 @@ class Binder:
     def elements(self, operand: Operand) -> tuple[Operand, ...]:
         return operand.elements if isinstance(operand, Vector) else (operand,)
 
-    def fragment(self, instruction: Instruction, operand: Operand, kind: str, count: int):
+    def fragment(
+        self, instruction: Instruction, operand: Operand, kind: str, count: int
+    ) -> list[Value]:
         """The `count` registers of a vector operand."""
         elements = self.elements(operand)
         if len(elements) != count:
@@ -231,7 +261,7 @@ class Binder:
             self.error(instruction, f"undeclared variable {symbol.name}")
         return self.symbols[symbol.name][1] + symbol.offset
 
-    def address(self, instruction: Instruction, operand: Operand):
+    def address(self, instruction: Instruction, operand: Operand) -> PerLane:
         """A function from active lanes to the addresses (int64, one for each) of an operand."""
         if not isinstance(operand, Address):
             self.error(instruction, f"expected an address, got {_spelled(operand)}")
@@ -258,7 +288,7 @@ def _wrapped(address: int) -> np.int64:
     return np.int64((address + 2**63) % 2**64 - 2**63)
 
 
-def immediate(instruction: Instruction, operand: Immediate, kind: str):
+def immediate(instruction: Instruction, operand: Immediate, kind: str) -> Scalar:
     """The NumPy scalar of a literal as a value of a PTX type."""
     value, dtype = operand.value, bits_dtype(kind)
     if kind == "pred":
@@ -280,7 +310,7 @@ def immediate(instruction: Instruction, operand: Immediate, kind: str):
     return dtype(value)
 
 
-def assign(target: np.ndarray, value, active: Active) -> None:
+def assign(target: np.ndarray, value: Value | int, active: Active) -> None:
     """Write values over all lanes, in the active ones."""
     np.copyto(target, value, where=active.mask, casting="unsafe")
 
@@ -293,7 +323,7 @@ def put(target: np.ndarray, values: np.ndarray, active: Active) -> None:
         target[active.lanes] = values
 
 
-def over_lanes(array, active: Active):
+def over_lanes(array: Value, active: Active) -> np.ndarray:
     """The active lanes' values of an operand."""
     if not isinstance(array, np.ndarray):
         return np.full(active.count, array)

@@ -1,12 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Floating-point arithmetic, and the instructions that exist for integers and floats alike."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from twofour.sim import numerics
-from twofour.sim.decode import Binder, Modifiers, Step, assign, decodes, over_lanes, put
+from twofour.sim.decode import (
+    Binary,
+    Binder,
+    Modifiers,
+    Step,
+    Unary,
+    Value,
+    assign,
+    decodes,
+    over_lanes,
+    put,
+)
 from twofour.sim.integer import arithmetic, is_integer
+from twofour.sim.machine import Active
 from twofour.sim.ptx import Instruction
+
+# A function of float64 values.
+RealFunction = Callable[[np.ndarray], np.ndarray]
 
 FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
 ROUNDINGS = ("rn", "rz", "rm", "rp")
@@ -45,7 +62,7 @@ def float_arithmetic(binder: Binder, instruction: Instruction) -> Step:
     if packed:
         halves = target.view(np.uint16)
 
-        def run_packed(active):
+        def run_packed(active: Active) -> None:
             parts = [np.atleast_1d(s).view(np.uint16) for s in sources]
             if len({p.size for p in parts}) > 1:
                 parts = [np.broadcast_to(p.reshape(-1, 2), (target.size, 2)).ravel() for p in parts]
@@ -64,7 +81,13 @@ def float_arithmetic(binder: Binder, instruction: Instruction) -> Step:
     return lambda active: assign(target, function(*sources), active)
 
 
-def _mixed(binder, instruction, function, count, narrow) -> Step:
+def _mixed(
+    binder: Binder,
+    instruction: Instruction,
+    function: Callable[..., Value],
+    count: int,
+    narrow: str,
+) -> Step:
     """All operands but the last one, of 16 bits, are widened to f32, which is exact."""
     binder.count_operands(instruction, count + 1)
     to, *factors, addend = instruction.operands
@@ -72,14 +95,16 @@ def _mixed(binder, instruction, function, count, narrow) -> Step:
     sources = [binder.source(instruction, operand, narrow) for operand in factors]
     last = binder.source(instruction, addend, "f32")
 
-    def run(active):
+    def run(active: Active) -> None:
         wide = (numerics.round_to(numerics.widen(np.asarray(s), narrow), "f32") for s in sources)
         assign(target, function(*wide, last), active)
 
     return run
 
 
-def _function(binder, instruction, modifiers, root, kind):
+def _function(
+    binder: Binder, instruction: Instruction, modifiers: Modifiers, root: str, kind: str
+) -> tuple[Callable[..., Value], int]:
     """A function on bits of values of `kind`, and its number of operands."""
     if root in ("abs", "neg"):
         return _sign_change(modifiers, root, kind), 1
@@ -118,11 +143,11 @@ def _function(binder, instruction, modifiers, root, kind):
     return (lambda a: _approximated(_APPROXIMATE[root], a, kind, ftz)), 1
 
 
-def _rsqrt(x):
+def _rsqrt(x: np.ndarray) -> np.ndarray:
     return 1.0 / np.sqrt(x)
 
 
-_APPROXIMATE = {
+_APPROXIMATE: dict[str, RealFunction] = {
     "rcp": np.reciprocal,
     "rsqrt": _rsqrt,
     "sin": np.sin,
@@ -133,7 +158,7 @@ _APPROXIMATE = {
 }
 
 
-def _approximated(operation, bits, kind, ftz):
+def _approximated(operation: RealFunction, bits: Value, kind: str, ftz: bool) -> np.ndarray:
     """The function in float64, rounded: at least as exact as the hardware's approximation."""
     values = numerics.widen(bits, kind)
     if ftz:
@@ -142,7 +167,7 @@ def _approximated(operation, bits, kind, ftz):
         return numerics.round_to(operation(values), kind, ftz=ftz)
 
 
-def _gross(operation, bits):
+def _gross(operation: RealFunction, bits: Value) -> np.ndarray:
     """An approximation of f64 from, and with, the upper 32 bits; subnormals count as zero."""
     upper = np.asarray(bits, np.uint64) & np.uint64(0xFFFFFFFF00000000)
     values = upper.view(np.float64)
@@ -155,13 +180,13 @@ def _gross(operation, bits):
     return results.view(np.uint64) & np.uint64(0xFFFFFFFF00000000)
 
 
-def _flush(bits, kind, ftz):
+def _flush(bits: Value, kind: str, ftz: bool) -> Value:
     if not ftz:
         return bits
     return numerics.round_to(numerics.widen(bits, kind), kind, ftz=True)
 
 
-def _sign_change(modifiers, root, kind):
+def _sign_change(modifiers: Modifiers, root: str, kind: str) -> Unary:
     ftz = kind != "f64" and modifiers.flag("ftz")
     dtype = numerics.KINDS[kind].dtype
     sign = dtype(_SIGN[kind])
@@ -170,7 +195,7 @@ def _sign_change(modifiers, root, kind):
     return lambda a: _flush(a, kind, ftz) & ~sign
 
 
-def _extremum(modifiers, root, kind):
+def _extremum(modifiers: Modifiers, root: str, kind: str) -> Binary:
     """Min and max: of a number and NaN the number, -0 below +0; .NaN passes NaN on."""
     ftz = kind != "f64" and modifiers.flag("ftz")
     nan_passes = kind != "f64" and modifiers.flag("NaN")
@@ -182,7 +207,7 @@ def _extremum(modifiers, root, kind):
         numerics.KINDS[kind].nan if kind != "f64" else 0x7FF8000000000000
     )
 
-    def run(a, b):
+    def run(a: Value, b: Value) -> np.ndarray:
         a, b = _flush(np.asarray(a), kind, ftz), _flush(np.asarray(b), kind, ftz)
         result_sign = (a ^ b) & sign
         if swap_sign:
@@ -224,7 +249,7 @@ def test_property(binder: Binder, instruction: Instruction) -> Step:
     bits = binder.source(instruction, instruction.operands[1], kind)
     least = numerics.KINDS[kind].smallest_normal
 
-    def run(active):
+    def run(active: Active) -> None:
         value = numerics.widen(bits, kind)
         size = np.abs(value)
         results = {

@@ -9,10 +9,11 @@ end which all of them go through.
 """
 
 import heapq
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from twofour.errors import TwofourError
-from twofour.sim.ptx import Instruction, Kernel, Label
+from twofour.sim.ptx import Instruction, Kernel, Label, Operand
 
 
 @dataclass
@@ -61,11 +62,13 @@ def segments_of(kernel: Kernel) -> list[Segment]:
     return _ordered(segments)
 
 
-def _successors(kernel, segment, index, number, leave) -> list[int]:
+def _successors(
+    kernel: Kernel, segment: Segment, index: int, number: dict[int, int], leave: int
+) -> list[int]:
     last = kernel.body[segment.end - 1]
     following = index + 1
 
-    def target(label: Label) -> int:
+    def target(label: Operand) -> int:
         if not isinstance(label, Label) or label.name not in kernel.labels:
             raise TwofourError(f"expected a label, got {label}", last.location)
         return number.get(kernel.labels[label.name], leave)
@@ -102,11 +105,13 @@ def _ordered(segments: list[Segment]) -> list[Segment]:
     return [segments[old] for old in order]
 
 
-def _weak_order(segments, nodes, entry, removed) -> list[int]:
+def _weak_order(
+    segments: list[Segment], nodes: list[int], entry: int, removed: dict[int, set[int]]
+) -> list[int]:
     """`nodes` in a weak topological order; `removed` are back edges of the loops around them."""
     members = set(nodes)
 
-    def following(node):
+    def following(node: int) -> list[int]:
         return [
             s for s in segments[node].successors if s in members and s not in removed.get(node, ())
         ]
@@ -139,7 +144,7 @@ def _weak_order(segments, nodes, entry, removed) -> list[int]:
     return result
 
 
-def _components(nodes, following) -> list[list[int]]:
+def _components(nodes: list[int], following: Callable[[int], list[int]]) -> list[list[int]]:
     """Strongly connected components in topological order, ties in the order of the program."""
     index, low, component = {}, {}, {}
     stack, groups, counter = [], [], 0

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Accesses of lanes to global memory in one launch, and their checks."""
 
+from collections.abc import Sequence
+from typing import NoReturn
+
 import numpy as np
 
 from twofour.sim.machine import Machine
 from twofour.sim.memory import GlobalAllocation, Memory
 from twofour.sim.ptx import Instruction
+
+# Accesses to one allocation: it, which of all accesses they are (None: all), offsets in it.
+Part = tuple[GlobalAllocation, np.ndarray | None, np.ndarray]
 
 
 class GlobalSpace:
@@ -24,7 +30,7 @@ class GlobalSpace:
 
     def locate(
         self, instruction: Instruction, addresses: np.ndarray, lanes: np.ndarray | None, size: int
-    ):
+    ) -> Sequence[Part]:
         """Pairs (allocation, selection, offsets) that cover the accesses; selection None is all.
 
         Faults where an address is misaligned or [address, address + size) is not all registered.
@@ -39,14 +45,18 @@ class GlobalSpace:
             self._last = last
         return ((last, None, (addresses - addresses.dtype.type(last.start)).view(np.int64)),)
 
-    def check_aligned(self, instruction, addresses, lanes, size) -> None:
+    def check_aligned(
+        self, instruction: Instruction, addresses: np.ndarray, lanes: np.ndarray | None, size: int
+    ) -> None:
         if size > 1 and int(np.bitwise_or.reduce(addresses)) & (size - 1):
             bad = int(np.flatnonzero(addresses & addresses.dtype.type(size - 1))[0])
             self._fault(
                 instruction, "misaligned", f"expected a multiple of {size}", addresses, lanes, bad
             )
 
-    def _split(self, instruction, addresses, lanes, size):
+    def _split(
+        self, instruction: Instruction, addresses: np.ndarray, lanes: np.ndarray | None, size: int
+    ) -> Sequence[Part]:
         parts = []
         rest = np.ones(addresses.size, bool)
         while rest.any():
@@ -68,11 +78,26 @@ class GlobalSpace:
             parts.append((allocation, inside, (addresses[inside] - start).view(np.int64)))
         return parts
 
-    def _fault(self, instruction, kind, message, addresses, lanes, index):
+    def _fault(
+        self,
+        instruction: Instruction,
+        kind: str,
+        message: str,
+        addresses: np.ndarray,
+        lanes: np.ndarray | None,
+        index: int,
+    ) -> NoReturn:
         lane = index if lanes is None else int(lanes[index])
         self.machine.fault(instruction, kind, message, lane, int(addresses[index]))
 
-    def load(self, instruction, addresses, lanes, element, count):
+    def load(
+        self,
+        instruction: Instruction,
+        addresses: np.ndarray,
+        lanes: np.ndarray | None,
+        element: int,
+        count: int,
+    ) -> np.ndarray:
         """[n] or [n, count] unsigned elements at `addresses` (uint64, one for each of `lanes`)."""
         size = element * count
         shift = size.bit_length() - 1
@@ -89,7 +114,16 @@ class GlobalSpace:
             result[selection] = values
         return result
 
-    def check_defined(self, instruction, allocation, addresses, lanes, selection, index, size):
+    def check_defined(
+        self,
+        instruction: Instruction,
+        allocation: GlobalAllocation,
+        addresses: np.ndarray,
+        lanes: np.ndarray | None,
+        selection: np.ndarray | None,
+        index: np.ndarray,
+        size: int,
+    ) -> None:
         if allocation.undefined is None:
             return
         marks = allocation.undefined.reshape(-1, size)[index].any(axis=1)
@@ -105,7 +139,15 @@ class GlobalSpace:
                 bad,
             )
 
-    def store(self, instruction, addresses, lanes, values, element, count):
+    def store(
+        self,
+        instruction: Instruction,
+        addresses: np.ndarray,
+        lanes: np.ndarray | None,
+        values: np.ndarray,
+        element: int,
+        count: int,
+    ) -> None:
         """Write [n] or [n, count] unsigned elements, after the checks."""
         size = element * count
         shift = size.bit_length() - 1
@@ -118,7 +160,17 @@ class GlobalSpace:
             if allocation.undefined is not None:
                 allocation.undefined.reshape(-1, size)[offsets >> shift] = 0
 
-    def _record(self, instruction, allocation, addresses, selection, offsets, lanes, size, step):
+    def _record(
+        self,
+        instruction: Instruction,
+        allocation: GlobalAllocation,
+        addresses: np.ndarray,
+        selection: np.ndarray | None,
+        offsets: np.ndarray,
+        lanes: np.ndarray | None,
+        size: int,
+        step: int,
+    ) -> None:
         machine = self.machine
         if allocation.start not in self._writers:
             count = allocation.padded.size // self.granule
@@ -143,7 +195,16 @@ class GlobalSpace:
             if other.any():
                 self._conflict(instruction, addresses, selection, lanes, other, before, earlier)
 
-    def _conflict(self, instruction, addresses, selection, lanes, other, before, earlier):
+    def _conflict(
+        self,
+        instruction: Instruction,
+        addresses: np.ndarray,
+        selection: np.ndarray | None,
+        lanes: np.ndarray,
+        other: np.ndarray,
+        before: np.ndarray,
+        earlier: np.ndarray,
+    ) -> NoReturn:
         machine = self.machine
         bad = int(np.flatnonzero(other)[0])
         by = "another thread of the same instruction"
@@ -171,5 +232,5 @@ class GlobalSpace:
                 allocation.undefined = None
 
 
-def _picked(lanes, selection):
+def _picked(lanes: np.ndarray | None, selection: np.ndarray) -> np.ndarray:
     return selection if lanes is None else lanes[selection]

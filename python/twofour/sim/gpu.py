@@ -15,6 +15,9 @@ from twofour.sim.module_variables import ModuleVariables, module_variables
 from twofour.sim.program import Program, shared_layout
 from twofour.sim.ptx import Kernel, Module, Parameter
 
+# A number, or the bytes of a parameter that is an array.
+Argument = int | float | np.number | np.bool_ | bytes | bytearray
+
 # So many lanes at a time keep the registers of a kernel in the caches.
 _LANES = 16384
 _BATCH_BYTES = 512 << 20
@@ -43,7 +46,7 @@ class Gpu:
         kernel: Kernel,
         grid: Sequence[int],
         block: Sequence[int],
-        arguments: Sequence,
+        arguments: Sequence[Argument],
         shared_bytes: int = 0,
         max_steps: int = 1_000_000,
     ) -> Launch:
@@ -76,7 +79,9 @@ class Gpu:
         program.binder.globals.finish()
         return Launch(counters)
 
-    def _check(self, kernel: Kernel, block, threads: int, shared_bytes: int) -> None:
+    def _check(
+        self, kernel: Kernel, block: tuple[int, int, int], threads: int, shared_bytes: int
+    ) -> None:
         where = kernel.location
         if threads > self.chip.block_threads:
             raise TwofourError(
@@ -107,7 +112,14 @@ class Gpu:
         most = max(1, min(most, _BATCH_BYTES // (shared * 4)))
         return -(-blocks // -(-blocks // most))
 
-    def _program(self, kernel, batch, grid, block, shared_bytes) -> Program:
+    def _program(
+        self,
+        kernel: Kernel,
+        batch: int,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        shared_bytes: int,
+    ) -> Program:
         key = (id(kernel), batch, grid, block, shared_bytes)
         program = self._programs.pop(key, None)
         if program is None or program.kernel is not kernel:
@@ -125,7 +137,7 @@ class Gpu:
         return self._variables[id(module)][1]
 
 
-def pack(kernel: Kernel, arguments: Sequence) -> bytes:
+def pack(kernel: Kernel, arguments: Sequence[Argument]) -> bytes:
     """The bytes of a kernel's parameters."""
     if len(arguments) != len(kernel.parameters):
         raise TwofourError(
@@ -139,7 +151,7 @@ def pack(kernel: Kernel, arguments: Sequence) -> bytes:
     return bytes(data)
 
 
-def _packed(parameter: Parameter, value) -> bytes:
+def _packed(parameter: Parameter, value: Argument) -> bytes:
     if isinstance(value, bytes | bytearray):
         if len(value) != parameter.size:
             raise TwofourError(

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Integer arithmetic."""
 
+from collections.abc import Callable
+
 import numpy as np
 
-from twofour.sim.decode import Binder, Modifiers, Step, assign, decodes
+from twofour.sim.decode import Binary, Binder, Modifiers, Step, Value, assign, decodes
+from twofour.sim.machine import Active
 from twofour.sim.ptx import Instruction
 from twofour.sim.variables import SIZES
 
@@ -70,14 +73,14 @@ _SIMPLE = {
 }
 
 
-def _packed(binder, instruction, kind):
+def _packed(binder: Binder, instruction: Instruction, kind: str) -> Step:
     binder.count_operands(instruction, 3)
     dtype = np.int16 if kind[0] == "s" else np.uint16
     target = binder.destination(instruction, instruction.operands[0], "b32")
     sources = [binder.source(instruction, o, "b32") for o in instruction.operands[1:]]
     operation = _SIMPLE[instruction.root]
 
-    def run(active):
+    def run(active: Active) -> None:
         parts = [np.ascontiguousarray(s).view(dtype) for s in sources]
         result = operation(*np.broadcast_arrays(*(p.reshape(-1, 2) for p in parts)))
         assign(target, np.ascontiguousarray(result).view(np.uint32)[:, 0], active)
@@ -85,7 +88,7 @@ def _packed(binder, instruction, kind):
     return run
 
 
-def _product(kind: str, part: str):
+def _product(kind: str, part: str) -> Binary:
     """A function of two operands of a type that gives the wanted part of their product."""
     if part == "lo":
         return np.multiply
@@ -98,7 +101,7 @@ def _product(kind: str, part: str):
     return lambda a, b: np.multiply(a, b, dtype=wide) >> wide(bits)
 
 
-def _high_u64(a, b):
+def _high_u64(a: Value, b: Value) -> Value:
     low = np.uint64(0xFFFFFFFF)
     half = np.uint64(32)
     a_high, a_low, b_high, b_low = a >> half, a & low, b >> half, b & low
@@ -107,12 +110,12 @@ def _high_u64(a, b):
     return a_high * b_high + (middle >> half) + (other >> half)
 
 
-def _high_s64(a, b):
+def _high_s64(a: Value, b: Value) -> Value:
     unsigned = _high_u64(a.astype(np.uint64), b.astype(np.uint64)).astype(np.int64)
     return unsigned - np.where(a < 0, b, np.int64(0)) - np.where(b < 0, a, np.int64(0))
 
 
-def _quotient(a, b, kind):
+def _quotient(a: Value, b: Value, kind: str) -> np.ndarray:
     """Division towards zero; by zero it gives all ones, as the hardware does."""
     if kind[0] == "u":
         result = np.floor_divide(a, np.where(b == 0, b.dtype.type(1), b))
@@ -125,21 +128,25 @@ def _quotient(a, b, kind):
     )
 
 
-def _remainder(a, b, kind):
+def _remainder(a: Value, b: Value, kind: str) -> np.ndarray:
     return np.where(b == 0, a, np.fmod(a, np.where(b == 0, b.dtype.type(1), b)))
 
 
-def _saturating(target, operation, first, second, kind):
+def _saturating(
+    target: np.ndarray, operation: Binary, first: Callable[[], Value], second: Value, kind: str
+) -> Step:
     limits = np.iinfo(np.int32)
 
-    def run(active):
+    def run(active: Active) -> None:
         wide = operation(np.asarray(first()).astype(np.int64), np.asarray(second).astype(np.int64))
         assign(target, np.clip(wide, limits.min, limits.max), active)
 
     return run
 
 
-def _with_carry(binder, instruction, modifiers, kind, keep):
+def _with_carry(
+    binder: Binder, instruction: Instruction, modifiers: Modifiers, kind: str, keep: bool
+) -> Step:
     """Arithmetic that reads (addc, subc, madc) or writes (.cc) the carry of each lane."""
     root = instruction.root
     part = modifiers.need("lo", "hi") if root in ("madc", "mad") else None
@@ -152,7 +159,7 @@ def _with_carry(binder, instruction, modifiers, kind, keep):
     reads = root.endswith("c")
     product = _product(unsigned, part) if part else None
 
-    def run(active):
+    def run(active: Active) -> None:
         if product:
             first, second = product(*sources[:2]), sources[2]
         else:
@@ -196,12 +203,12 @@ def dot_product(binder: Binder, instruction: Instruction) -> Step:
     a, b, c = (binder.source(instruction, o, "b32") for o in instruction.operands[1:])
     addend = binder.source(instruction, instruction.operands[3], result_kind)
 
-    def parts(value, kind, bits):
+    def parts(value: Value, kind: str, bits: int) -> np.ndarray:
         dtype = np.dtype(f"{'i' if kind[0] == 's' else 'u'}{bits // 8}")
         lanes = np.broadcast_to(value, target.shape)
         return np.ascontiguousarray(lanes).view(dtype).reshape(len(target), -1).astype(np.int64)
 
-    def run(active):
+    def run(active: Active) -> None:
         first = parts(a, kinds[0], 8 if four else 16)
         second = parts(b, kinds[1], 8)
         if not four:
@@ -229,11 +236,11 @@ def short_product(binder: Binder, instruction: Instruction) -> Step:
     target = binder.destination(instruction, instruction.operands[0], kind)
     sources = [binder.source(instruction, o, kind) for o in instruction.operands[1:]]
 
-    def narrow(value):
+    def narrow(value: Value) -> Value:
         shifted = np.asarray(value) << value.dtype.type(8)
         return (shifted >> value.dtype.type(8)).astype(np.int64)
 
-    def run(active):
+    def run(active: Active) -> None:
         product = narrow(sources[0]) * narrow(sources[1])
         result = product >> 16 if high else product
         assign(target, result + np.asarray(sources[2]).astype(np.int64) if add else result, active)

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Local memory: bytes that each thread has for itself."""
 
+from typing import NoReturn
+
 import numpy as np
 
 from twofour.sim.machine import Machine
 from twofour.sim.memory import UNSIGNED
+from twofour.sim.ptx import Instruction
 
 
 class LocalSpace:
@@ -20,7 +23,9 @@ class LocalSpace:
     def clear(self) -> None:
         self._defined[:] = False
 
-    def _locate(self, instruction, offsets, lanes, size):
+    def _locate(
+        self, instruction: Instruction, offsets: np.ndarray, lanes: np.ndarray | None, size: int
+    ) -> np.ndarray:
         for bad, kind, message in (
             (offsets & (size - 1) != 0, "misaligned", f"expected a multiple of {size}"),
             (
@@ -34,16 +39,31 @@ class LocalSpace:
         everyone = np.arange(self.machine.lanes) if lanes is None else lanes
         return (everyone * self.stride + offsets) // size
 
-    def _fault(self, instruction, kind, message, offsets, lanes, bad):
+    def _fault(
+        self,
+        instruction: Instruction,
+        kind: str,
+        message: str,
+        offsets: np.ndarray,
+        lanes: np.ndarray | None,
+        bad: np.ndarray,
+    ) -> NoReturn:
         index = int(np.flatnonzero(bad)[0])
         lane = index if lanes is None else int(lanes[index])
         self.machine.fault(instruction, kind, message, lane, int(offsets[index]))
 
-    def _rows(self, element, count):
+    def _rows(self, element: int, count: int) -> np.ndarray:
         view = self.bytes.view(UNSIGNED[element])
         return view.reshape(-1, count) if count > 1 else view
 
-    def load(self, instruction, offsets, lanes, element, count):
+    def load(
+        self,
+        instruction: Instruction,
+        offsets: np.ndarray,
+        lanes: np.ndarray | None,
+        element: int,
+        count: int,
+    ) -> np.ndarray:
         """[n] or [n, count] unsigned elements, after the checks."""
         size = element * count
         rows = self._locate(instruction, offsets, lanes, size)
@@ -53,7 +73,15 @@ class LocalSpace:
             self._fault(instruction, "uninitialised read", message, offsets, lanes, missing)
         return self._rows(element, count)[rows]
 
-    def store(self, instruction, offsets, lanes, values, element, count):
+    def store(
+        self,
+        instruction: Instruction,
+        offsets: np.ndarray,
+        lanes: np.ndarray | None,
+        values: np.ndarray,
+        element: int,
+        count: int,
+    ) -> None:
         """Write [n] or [n, count] unsigned elements, after the checks."""
         size = element * count
         rows = self._locate(instruction, offsets, lanes, size)

@@ -6,7 +6,7 @@ A *lane* is a thread of a block of the batch; blocks are padded to whole warps, 
 """
 
 from functools import cached_property
-from typing import NoReturn
+from typing import Literal, NoReturn
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class Active:
     def __init__(self, here: np.ndarray, count: int, alone: bool):
         self.here = here
         self.count = count
-        self.mask = True if alone else here
+        self.mask: Literal[True] | np.ndarray = True if alone else here
         self.full = count == here.size
 
     @cached_property
@@ -72,7 +72,9 @@ class Active:
 class Machine:
     """Lanes of `blocks` blocks of `threads` threads, before their registers and memories."""
 
-    def __init__(self, kernel: Kernel, blocks: int, grid: tuple, block: tuple):
+    def __init__(
+        self, kernel: Kernel, blocks: int, grid: tuple[int, int, int], block: tuple[int, int, int]
+    ):
         self.kernel = kernel
         self.blocks = blocks
         self.grid_shape, self.block_shape = grid, block
@@ -94,6 +96,8 @@ class Machine:
         self.fenced = np.zeros(self.lanes, np.uint32)
         self.shared_bytes = self.dynamic_bytes = 0
         self.executed = 0
+        # The lanes that have not exited; set by the executor.
+        self.live: np.ndarray
 
     def start(self, first_block: int) -> None:
         """Prepare for the blocks from a linear block number on."""
@@ -115,7 +119,7 @@ class Machine:
         return self.block * self.threads + self.thread + 1
 
     def place(self, lane: int) -> Place:
-        def indices(linear, shape):
+        def indices(linear: np.integer, shape: tuple[int, int, int]) -> tuple[int, int, int]:
             x, y, _ = shape
             return (int(linear % x), int(linear // x % y), int(linear // (x * y)))
 
@@ -152,7 +156,9 @@ class Machine:
         if (part.min(axis=1) != latest).any():
             by_warp[rows] = latest[:, None]
 
-    def require_whole_warps(self, active: Active, instruction: Instruction, live) -> None:
+    def require_whole_warps(
+        self, active: Active, instruction: Instruction, live: np.ndarray
+    ) -> None:
         """Fault unless every live lane of a warp with an active lane is active."""
         if active.mask is True:
             return

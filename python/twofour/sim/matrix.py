@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """mma, mma.sp, ldmatrix, stmatrix and movmatrix: whole warps at a time."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from twofour.sim import tensor
 from twofour.sim.counting import Counting
-from twofour.sim.decode import Binder, Modifiers, Step, decodes, put
+from twofour.sim.decode import Binder, Modifiers, PerLane, Step, Value, decodes, put
+from twofour.sim.machine import Active
 from twofour.sim.ptx import Immediate, Instruction
 
 _KINDS = ("f16", "bf16", "tf32", "f32", "f64", "s8", "u8", "s32", "e4m3", "e5m2")
 
 
-def _collective(binder: Binder, instruction: Instruction):
+def _collective(binder: Binder, instruction: Instruction) -> Step:
     """A step that checks that whole warps are here, and orders them."""
     machine = binder.machine
 
-    def check(active):
+    def check(active: Active) -> None:
         machine.order_warps(active, instruction)
         if active.partial_warps.size:
             warp = int(active.partial_warps[0])
@@ -31,7 +34,9 @@ def _collective(binder: Binder, instruction: Instruction):
     return check
 
 
-def _gathered(sources, active, dtype) -> np.ndarray:
+def _gathered(
+    sources: Sequence[Value], active: Active, dtype: type[np.unsignedinteger]
+) -> np.ndarray:
     """Fragments [warps, 32, registers] of the active warps."""
     rows = slice(None) if active.lanes is None else active.warp_rows
     first = next((s for s in sources if isinstance(s, np.ndarray)), active.here)
@@ -41,7 +46,7 @@ def _gathered(sources, active, dtype) -> np.ndarray:
     return result.reshape(-1, 32, len(sources))[rows]
 
 
-def _scatter(targets, values, active) -> None:
+def _scatter(targets: Sequence[np.ndarray], values: np.ndarray, active: Active) -> None:
     for i, target in enumerate(targets):
         put(target, values[:, :, i].reshape(-1), active)
 
@@ -89,7 +94,7 @@ def multiply(binder: Binder, instruction: Instruction) -> Step:
     check = _collective(binder, instruction)
     if not sparse:
 
-        def run(active):
+        def run(active: Active) -> None:
             check(active)
             parts = (_gathered(sources, active, dtype) for sources in (a, b, c))
             d = tensor.mma(shape, a_kind, b_kind, c_kind, d_kind, *parts, saturate)
@@ -106,7 +111,7 @@ def multiply(binder: Binder, instruction: Instruction) -> Step:
     ordered = sparse.endswith("ordered_metadata")
     types = (shape, a_kind, b_kind, c_kind, d_kind)
 
-    def run_sparse(active):
+    def run_sparse(active: Active) -> None:
         check(active)
         parts = [_gathered(sources, active, dtype) for sources in (a, b, c)]
         words = _gathered([metadata], active, np.uint32)[:, :, 0]
@@ -125,7 +130,9 @@ def _accumulators(rows: int, kind: str) -> int:
     return rows // 8 * (1 if kind == "f16" else 2)
 
 
-def _matrix_modifiers(binder, instruction, modifiers):
+def _matrix_modifiers(
+    binder: Binder, instruction: Instruction, modifiers: Modifiers
+) -> tuple[int, bool, bool]:
     modifiers.need("sync")
     modifiers.need("aligned")
     modifiers.need("m8n8")
@@ -138,13 +145,15 @@ def _matrix_modifiers(binder, instruction, modifiers):
     return count, trans, bool(shared)
 
 
-def _row_lanes(binder, instruction, active, count):
+def _row_lanes(binder: Binder, instruction: Instruction, active: Active, count: int) -> np.ndarray:
     """Lanes that address the rows of the matrices: the first 8 * count of every warp."""
     warps = np.arange(binder.machine.warps) if active.lanes is None else active.warp_rows
     return (warps[:, None] * 32 + np.arange(8 * count)).reshape(-1)
 
 
-def _offsets(addresses, active, lanes, count, generic):
+def _offsets(
+    addresses: PerLane, active: Active, lanes: np.ndarray, count: int, generic: bool
+) -> np.ndarray:
     values = addresses(active).reshape(-1, 32)[:, : 8 * count].reshape(-1)
     # Generic addresses of shared memory; what is not one stays out of bounds.
     return values - (1 << 56) if generic else np.ascontiguousarray(values)
@@ -162,7 +171,7 @@ def load_matrices(binder: Binder, instruction: Instruction) -> Step:
     check = _collective(binder, instruction)
     counting = Counting(binder, instruction, False)
 
-    def run(active):
+    def run(active: Active) -> None:
         check(active)
         lanes = _row_lanes(binder, instruction, active, count)
         offsets = _offsets(addresses, active, lanes, count, not shared)
@@ -183,7 +192,7 @@ def store_matrices(binder: Binder, instruction: Instruction) -> Step:
     check = _collective(binder, instruction)
     counting = Counting(binder, instruction, True)
 
-    def run(active):
+    def run(active: Active) -> None:
         check(active)
         lanes = _row_lanes(binder, instruction, active, count)
         offsets = _offsets(addresses, active, lanes, count, not shared)
@@ -206,7 +215,7 @@ def move_matrix(binder: Binder, instruction: Instruction) -> Step:
     value = binder.source(instruction, instruction.operands[1], "b32")
     check = _collective(binder, instruction)
 
-    def run(active):
+    def run(active: Active) -> None:
         check(active)
         registers = _gathered([value], active, np.uint32)[:, :, 0]
         put(target, tensor.movmatrix(registers).reshape(-1), active)

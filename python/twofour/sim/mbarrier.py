@@ -7,12 +7,17 @@ before the phase completed, be it of threads that arrived or of others: that mis
 latter, and never reports one that is none.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
-from twofour.sim.decode import Binder, Modifiers, Step, decodes, over_lanes, put
-from twofour.sim.machine import SHARED_WINDOW, Active
-from twofour.sim.ptx import Instruction, Register
+from twofour.sim.decode import Binder, Modifiers, PerLane, Step, Value, decodes, over_lanes, put
+from twofour.sim.machine import SHARED_WINDOW, Active, Machine
+from twofour.sim.ptx import Instruction, Operand, Register
 from twofour.sim.shared import BULK
+
+# (active, give up): which lanes see their phase complete.
+Wait = Callable[[Active, bool], np.ndarray]
 
 _SCOPES = ("cta", "cluster")
 _SPACES = ("shared", "shared::cta")
@@ -38,10 +43,14 @@ class Mbarriers:
         self.valid[:] = False
         self._copies.clear()
 
-    def locate(self, instruction: Instruction, offsets, lanes) -> np.ndarray:
+    def locate(
+        self, instruction: Instruction, offsets: np.ndarray, lanes: np.ndarray | None
+    ) -> np.ndarray:
         return self._binder.shared.locate(instruction, offsets, lanes, 8) >> 3
 
-    def require(self, instruction: Instruction, places, lanes) -> None:
+    def require(
+        self, instruction: Instruction, places: np.ndarray, lanes: np.ndarray | None
+    ) -> None:
         """Fault unless these are mbarriers, which the lanes know to have been made."""
         machine = self._binder.machine
         if not self.valid[places].all():
@@ -61,7 +70,13 @@ class Mbarriers:
             lane = int(lanes[np.flatnonzero(early)[0]])
             machine.fault(instruction, "shared-memory race", message, lane)
 
-    def init(self, instruction: Instruction, places, lanes, counts) -> None:
+    def init(
+        self,
+        instruction: Instruction,
+        places: np.ndarray,
+        lanes: np.ndarray | None,
+        counts: np.ndarray,
+    ) -> None:
         self.valid[places] = True
         self._made[places] = self._binder.machine.next_step(instruction)
         self._maker[places] = np.arange(self._binder.machine.lanes) if lanes is None else lanes
@@ -71,7 +86,14 @@ class Mbarriers:
         for place in places.tolist():
             self._copies.pop(place, None)
 
-    def change(self, instruction: Instruction, places, lanes, arrivals, size) -> np.ndarray:
+    def change(
+        self,
+        instruction: Instruction,
+        places: np.ndarray,
+        lanes: np.ndarray | None,
+        arrivals: np.ndarray | int,
+        size: np.ndarray | int,
+    ) -> np.ndarray:
         """Count arrivals and expected bytes; gives the phase before, for each of the lanes."""
         self.require(instruction, places, lanes)
         before = self.phase[places]
@@ -90,7 +112,9 @@ class Mbarriers:
             self.step[done] = self._binder.machine.next_step(instruction)
         return before
 
-    def complete_bytes(self, instruction: Instruction, places, lanes, size) -> None:
+    def complete_bytes(
+        self, instruction: Instruction, places: np.ndarray, lanes: np.ndarray, size: np.ndarray
+    ) -> None:
         """Bytes of bulk copies of these lanes arrive; the engine has to see that it is made."""
         self.require(instruction, places, lanes)
         fenced = self._binder.machine.fenced
@@ -108,7 +132,7 @@ class Mbarriers:
         """Bytes of a bulk copy that are in flight until a phase is seen complete."""
         self._copies.setdefault(place, []).append(granules)
 
-    def observe(self, places, lanes, machine) -> None:
+    def observe(self, places: np.ndarray, lanes: np.ndarray, machine: Machine) -> None:
         """Lanes that have seen a phase complete are ordered after it."""
         shared = self._binder.shared
         for place in np.unique(places).tolist():
@@ -118,7 +142,9 @@ class Mbarriers:
         machine.ordered[lanes] = np.maximum(machine.ordered[lanes], self.step[places])
 
 
-def _address(binder, instruction, operand, modifiers):
+def _address(
+    binder: Binder, instruction: Instruction, operand: Operand, modifiers: Modifiers
+) -> PerLane:
     """A function from active lanes to offsets in shared memory."""
     generic = modifiers.take(*_SPACES) is None
     addresses = binder.address(instruction, operand)
@@ -152,7 +178,7 @@ def operate(binder: Binder, instruction: Instruction) -> Step:
     optional = action in ("arrive", "arrive_drop") and not expect
     if len(operands) != 1 + needs_value and not (optional and len(operands) == 2):
         binder.error(instruction, f"unexpected operands of {instruction.opcode}")
-    value = np.uint32(1)
+    value: Value = np.uint32(1)
     if len(operands) == 2:
         value = binder.source(instruction, operands[1], "u32")
     target = None
@@ -185,7 +211,7 @@ def operate(binder: Binder, instruction: Instruction) -> Step:
     return run
 
 
-def decode_wait(binder: Binder, instruction: Instruction):
+def decode_wait(binder: Binder, instruction: Instruction) -> Wait:
     """A function (active, give up) to the lanes whose phase is complete.
 
     It writes the predicate of those lanes, and, to give up, False for the others.

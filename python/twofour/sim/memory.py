@@ -6,8 +6,12 @@ the registered arrays; nothing else can be reached.
 """
 
 from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import DTypeLike
+
+Shape = int | Sequence[int]
 
 _ALIGNMENT = 256
 UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
@@ -58,14 +62,14 @@ class Memory:
         self._allocations.insert(index, allocation)
         return allocation
 
-    def _array(self, shape, dtype) -> tuple[GlobalAllocation, np.ndarray]:
+    def _array(self, shape: Shape, dtype: DTypeLike) -> tuple[GlobalAllocation, np.ndarray]:
         dtype = np.dtype(dtype)
         shape = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
         count = int(np.prod(shape, dtype=np.int64))
         allocation = self._register(count * dtype.itemsize)
         return allocation, allocation.bytes.view(dtype).reshape(shape)
 
-    def empty(self, shape, dtype) -> np.ndarray:
+    def empty(self, shape: Shape, dtype: DTypeLike) -> np.ndarray:
         """An array aligned to 256 bytes; reading a byte before a kernel writes it is a fault.
 
         A host that fills it says so with `initialised`.
@@ -74,7 +78,7 @@ class Memory:
         allocation.set_undefined()
         return array
 
-    def zeros(self, shape, dtype) -> np.ndarray:
+    def zeros(self, shape: Shape, dtype: DTypeLike) -> np.ndarray:
         """An array of zeros, aligned to 256 bytes."""
         _, array = self._array(shape, dtype)
         array[...] = np.zeros((), array.dtype)
@@ -129,5 +133,5 @@ class Memory:
             return None
         return self._allocations[index]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[GlobalAllocation]:
         return iter(self._allocations)

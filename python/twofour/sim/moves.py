@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Moves, address conversions, selections and comparisons."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from twofour.errors import TwofourError
 from twofour.sim import numerics
-from twofour.sim.decode import Binder, Modifiers, Step, assign, decodes, pair
+from twofour.sim.decode import Binder, Modifiers, Step, Value, assign, decodes, pair
 from twofour.sim.integer import BITS, INTEGERS
 from twofour.sim.machine import (
     CONSTANT_WINDOW,
     LOCAL_WINDOW,
     PARAMETER_WINDOW,
     SHARED_WINDOW,
+    Active,
 )
-from twofour.sim.ptx import Immediate, Instruction, Register, Vector
+from twofour.sim.ptx import Immediate, Instruction, Operand, Register, Vector
 from twofour.sim.special import SPECIAL_REGISTERS
 from twofour.sim.variables import SIZES
 
@@ -48,7 +51,7 @@ def move(binder: Binder, instruction: Instruction) -> Step:
     return lambda active: np.copyto(target, value, where=active.mask)
 
 
-def _parts(binder, instruction, vector, size):
+def _parts(binder: Binder, instruction: Instruction, vector: Vector, size: int) -> int:
     """Size of the elements of a vector that makes up `size` bytes."""
     part, rest = divmod(size, len(vector.elements))
     if rest or part not in (1, 2, 4, 8):
@@ -56,7 +59,9 @@ def _parts(binder, instruction, vector, size):
     return part
 
 
-def _unpack(binder, instruction, to, origin, kind):
+def _unpack(
+    binder: Binder, instruction: Instruction, to: Vector, origin: Operand, kind: str
+) -> Step:
     size = SIZES[kind]
     part = _parts(binder, instruction, to, size)
     dtype = f"u{part}"
@@ -71,7 +76,7 @@ def _unpack(binder, instruction, to, origin, kind):
     else:
         value = binder.source(instruction, origin, kind)
 
-    def run(active):
+    def run(active: Active) -> None:
         pieces = np.ascontiguousarray(value).view(dtype).reshape(-1, len(targets))
         if any(t is not None and np.shares_memory(t, value) for t in targets):
             pieces = pieces.copy()
@@ -82,7 +87,7 @@ def _unpack(binder, instruction, to, origin, kind):
     return run
 
 
-def _pack(binder, instruction, to, origin, kind):
+def _pack(binder: Binder, instruction: Instruction, to: Operand, origin: Vector, kind: str) -> Step:
     size = SIZES[kind]
     part = _parts(binder, instruction, origin, size)
     elements = [binder.source(instruction, e, f"b{8 * part}") for e in origin.elements]
@@ -93,7 +98,7 @@ def _pack(binder, instruction, to, origin, kind):
     lanes = len(target)
     count = len(elements)
 
-    def run(active):
+    def run(active: Active) -> None:
         pieces = np.empty((lanes, count), f"u{part}")
         for i, element in enumerate(elements):
             pieces[:, i] = element
@@ -172,7 +177,7 @@ def select_by_sign(binder: Binder, instruction: Instruction) -> Step:
     first, second = (binder.source(instruction, o, kinds[0]) for o in instruction.operands[1:3])
     sign = binder.source(instruction, instruction.operands[3], kinds[1])
 
-    def run(active):
+    def run(active: Active) -> None:
         if kinds[1] == "s32":
             condition = sign >= 0
         else:
@@ -199,7 +204,7 @@ _UNORDERED = {"equ": "eq", "neu": "ne", "ltu": "lt", "leu": "le", "gtu": "gt", "
 _FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
 
 
-def _comparison(modifiers: Modifiers):
+def _comparison(modifiers: Modifiers) -> tuple[Callable[..., np.ndarray], str]:
     """A function of two operands (bits), and its type."""
     operation = modifiers.need(*_ORDERED, *_UNORDERED, "num", "nan")
     ftz = modifiers.flag("ftz")
@@ -212,7 +217,7 @@ def _comparison(modifiers: Modifiers):
     if operation in ("lo", "ls", "hi", "hs"):
         raise _unsupported(modifiers, operation)
 
-    def run(a, b):
+    def run(a: Value, b: Value) -> np.ndarray:
         x, y = numerics.widen(a, scalar), numerics.widen(b, scalar)
         if ftz:
             least = numerics.KINDS[scalar].smallest_normal
@@ -255,7 +260,7 @@ def set_predicate(binder: Binder, instruction: Instruction) -> Step:
         binder.error(instruction, f"unsupported modifier .{combine} of {instruction.opcode}")
     if packed:
 
-        def run_packed(active):
+        def run_packed(active: Active) -> None:
             x, y = (np.atleast_1d(v).view(np.uint16).reshape(-1, 2) for v in (a, b))
             for i, target in enumerate(targets):
                 if target is not None:
@@ -269,7 +274,7 @@ def set_predicate(binder: Binder, instruction: Instruction) -> Step:
                 return lambda active: compare(a, b, out=target, where=active.mask)
             return lambda active: assign(target, compare(a, b), active)
 
-        def run_both(active):
+        def run_both(active: Active) -> None:
             result = compare(a, b)
             assign(target, result, active)
             assign(other, ~result, active)
@@ -278,7 +283,7 @@ def set_predicate(binder: Binder, instruction: Instruction) -> Step:
     condition, inverted = binder.predicate(instruction, instruction.operands[3])
     join = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}[combine]
 
-    def run_combined(active):
+    def run_combined(active: Active) -> None:
         result = compare(a, b)
         # The condition may be one of the destinations.
         with_condition = ~condition if inverted else condition.copy()
@@ -315,7 +320,7 @@ def set_value(binder: Binder, instruction: Instruction) -> Step:
         condition, inverted = binder.predicate(instruction, instruction.operands[3])
         join = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}[combine]
 
-    def run(active):
+    def run(active: Active) -> None:
         x, y = (np.atleast_1d(v).view(np.uint16) for v in (a, b)) if packed else (a, b)
         result = compare(x, y)
         if condition is not None:

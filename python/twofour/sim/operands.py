@@ -72,7 +72,7 @@ def parse_operand(text: str, context: Context) -> Operand:
     return parse_name(text, context)
 
 
-def parse_name(text: str, context: Context) -> Operand:
+def parse_name(text: str, context: Context) -> Register | Symbol | Immediate:
     """A register, or the address of a variable."""
     text = context.names.get(text, text)
     registers = context.kernel.registers

@@ -12,7 +12,16 @@ from dataclasses import dataclass, replace
 
 from twofour.errors import SourceLocation, TwofourError
 from twofour.sim.operands import IDENTIFIER, Context, parse_name, parse_operand, split
-from twofour.sim.ptx import Instruction, Kernel, Label, Module, Negated, Parameter, Register
+from twofour.sim.ptx import (
+    Instruction,
+    Kernel,
+    Label,
+    Module,
+    Negated,
+    Operand,
+    Parameter,
+    Register,
+)
 from twofour.sim.variables import SIZES, parse_variable
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
@@ -64,7 +73,7 @@ class _Parser:
         self.lines = [0] + [m.end() for m in re.finditer("\n", text)]
         self.position = 0
         self.result = Module(name, text)
-        self.operands: dict[str, object] = {}
+        self.operands: dict[tuple[str, str], Operand] = {}
 
     def location(self, position: int | None = None) -> SourceLocation:
         position = self.position if position is None else position
@@ -313,7 +322,7 @@ def _resolved(kernel: Kernel, instruction: Instruction, scope: _Scope) -> Instru
     """A branch with the unique names of the labels that it means, from the innermost scope on."""
     candidates = [_Scope({}, scope.path[:n]) for n in range(len(scope.path), 0, -1)]
 
-    def unique(operand):
+    def unique(operand: Operand) -> Operand:
         if not isinstance(operand, Label):
             return operand
         names = (candidate.label(operand.name) for candidate in candidates)

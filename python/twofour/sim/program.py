@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A kernel bound to a batch of blocks: its memories laid out, its instructions decoded."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -27,13 +27,13 @@ from twofour.sim import (
 )
 from twofour.sim.constant import ConstantSpace
 from twofour.sim.counters import Counters
-from twofour.sim.decode import DECODERS, Binder, Step
+from twofour.sim.decode import DECODERS, Binder, Step, Value
 from twofour.sim.globals import GlobalSpace
 from twofour.sim.local import LocalSpace
-from twofour.sim.machine import Machine
+from twofour.sim.machine import Active, Machine
 from twofour.sim.memory import Memory
 from twofour.sim.module_variables import ModuleVariables
-from twofour.sim.ptx import Address, Instruction, Kernel, Symbol, Variable, Vector
+from twofour.sim.ptx import Address, Instruction, Kernel, Operand, Symbol, Variable, Vector
 from twofour.sim.shared import SharedSpace
 from twofour.tensor_map import ITEMSIZES
 
@@ -58,10 +58,10 @@ class BoundSegment:
     steps: list[Step]
     successors: list[int]
     instruction: Instruction | None
-    condition: tuple[np.ndarray, bool] | None = None
+    condition: tuple[Value, bool] | None = None
     arrival: barriers.Arrival | None = None
-    wait: Callable | None = None
-    index: np.ndarray | None = None
+    wait: mbarrier.Wait | None = None
+    index: Value | None = None
 
 
 @dataclass
@@ -173,7 +173,7 @@ class Program:
         condition, inverted = self.binder.predicate(instruction, instruction.guard)
         undefined = self._undefined_guard(instruction)
 
-        def guarded(active):
+        def guarded(active: Active) -> None:
             undefined(active)
             chosen = active.narrowed(~condition if inverted else condition)
             if chosen is not None:
@@ -187,13 +187,13 @@ class Program:
         names = (*registers.read(instruction), *registers.written(instruction))
         return any(name in self.binder.defined for name in names)
 
-    def _undefined_guard(self, instruction):
+    def _undefined_guard(self, instruction: Instruction) -> Step:
         names = [n for n in registers.named(instruction.guard) if n in self.binder.defined]
         if not names:
             return lambda active: None
         return lambda active: self._require(instruction, names, active)
 
-    def _require(self, instruction, names, active):
+    def _require(self, instruction: Instruction, names: list[str], active: Active) -> None:
         for name in names:
             missing = active.here & ~self.binder.defined[name]
             if missing.any():
@@ -209,7 +209,7 @@ class Program:
             needed += [n for n in guard if n in defined]
         set_here = [defined[n] for n in registers.written(instruction) if n in defined]
 
-        def run(active):
+        def run(active: Active) -> None:
             self._require(instruction, needed, active)
             step(active)
             for marks in set_here:
@@ -287,7 +287,7 @@ def shared_layout(kernel: Kernel, dynamic_bytes: int) -> _Layout:
     return _Layout(fixed.offsets, start + dynamic_bytes)
 
 
-def _symbols(operand):
+def _symbols(operand: Operand) -> Iterator[str]:
     if isinstance(operand, Symbol):
         yield operand.name
     elif isinstance(operand, Address):
@@ -321,7 +321,7 @@ def _is_shared(instruction: Instruction) -> bool:
     return plain or _is_copy(instruction)
 
 
-def _granule(kernel: Kernel, matches, largest: int) -> int:
+def _granule(kernel: Kernel, matches: Callable[[Instruction], bool], largest: int) -> int:
     """The smallest access of the kernel among those that match, in bytes."""
     return min([largest, *(_accessed(i) for i in kernel.body if matches(i))])
 

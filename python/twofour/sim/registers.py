@@ -6,6 +6,7 @@ one array, which keeps the simulator in the processor's caches.
 """
 
 import heapq
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from twofour.sim.flow import Segment
@@ -41,7 +42,7 @@ def results(instruction: Instruction) -> int:
     return 1
 
 
-def named(operand: Operand):
+def named(operand: Operand) -> Iterator[str]:
     """The names of the registers in an operand."""
     if isinstance(operand, Register):
         if operand.name not in SPECIAL_REGISTERS and operand.name != "_":
@@ -110,7 +111,7 @@ def allocate(kernel: Kernel, segments: list[Segment]) -> Allocation:
     return _share(kernel, segments, uses, defines, certain, live_out, tracked)
 
 
-def _live(segments, uses, certain):
+def _live(segments: list[Segment], uses: list[int], certain: list[int]) -> list[int]:
     live_in = list(uses)
     live_out = [0] * len(segments)
     changed = True
@@ -126,7 +127,9 @@ def _live(segments, uses, certain):
     return live_out
 
 
-def _maybe_undefined(kernel, segments, certain, bit) -> set[str]:
+def _maybe_undefined(
+    kernel: Kernel, segments: list[Segment], certain: list[int], bit: dict[str, int]
+) -> set[str]:
     everything = (1 << len(bit)) - 1
     entering = [0] + [everything] * (len(segments) - 1)
     changed = True
@@ -189,13 +192,21 @@ def _drops(instruction: Instruction, count: int, places: list[int]) -> bool:
     )
 
 
-def _share(kernel, segments, uses, defines, certain, live_out, tracked) -> Allocation:
+def _share(
+    kernel: Kernel,
+    segments: list[Segment],
+    uses: list[int],
+    defines: list[int],
+    certain: list[int],
+    live_out: list[int],
+    tracked: set[str],
+) -> Allocation:
     names = list(kernel.registers)
     first: dict[str, int] = {}
     last: dict[str, int] = {}
     position = 0
 
-    def touch(name, at):
+    def touch(name: str, at: int) -> None:
         first.setdefault(name, at)
         last[name] = at
 
@@ -234,7 +245,7 @@ def _share(kernel, segments, uses, defines, certain, live_out, tracked) -> Alloc
     return Allocation(slots, kinds, tracked)
 
 
-def _members(bits: int, names: list[str]):
+def _members(bits: int, names: list[str]) -> Iterator[str]:
     while bits:
         low = bits & -bits
         yield names[low.bit_length() - 1]

@@ -8,6 +8,8 @@ the block, a wait at an mbarrier, or within one warp a warp-synchronising instru
 them. Steps number accesses and barriers: "before the barrier" is a comparison of step numbers.
 """
 
+from typing import NoReturn
+
 import numpy as np
 
 from twofour.sim.machine import Machine
@@ -73,7 +75,15 @@ class SharedSpace:
             self._fault(instruction, "out of bounds", message, offsets, lanes, bad)
         return offsets + (self.base if lanes is None else self.base[lanes])
 
-    def _fault(self, instruction, kind, message, offsets, lanes, index):
+    def _fault(
+        self,
+        instruction: Instruction,
+        kind: str,
+        message: str,
+        offsets: np.ndarray,
+        lanes: np.ndarray | None,
+        index: int,
+    ) -> NoReturn:
         lane = index if lanes is None else int(lanes[index])
         self.machine.fault(instruction, kind, message, lane, int(offsets[index]))
 
@@ -83,21 +93,38 @@ class SharedSpace:
         parts = size >> self.shift
         return first if parts == 1 else first + np.arange(parts)[:, None]
 
-    def load(self, instruction, offsets, lanes, element, count):
+    def load(
+        self,
+        instruction: Instruction,
+        offsets: np.ndarray,
+        lanes: np.ndarray | None,
+        element: int,
+        count: int,
+    ) -> np.ndarray:
         """[n] or [n, count] unsigned elements, after the checks."""
         size = element * count
         positions = self.locate(instruction, offsets, lanes, size)
         self.check_read(instruction, self.granules(positions, size), lanes)
         return self.rows(element, count)[positions >> (size.bit_length() - 1)]
 
-    def store(self, instruction, offsets, lanes, values, element, count):
+    def store(
+        self,
+        instruction: Instruction,
+        offsets: np.ndarray,
+        lanes: np.ndarray | None,
+        values: np.ndarray,
+        element: int,
+        count: int,
+    ) -> None:
         """Write [n] or [n, count] unsigned elements, after the checks."""
         size = element * count
         positions = self.locate(instruction, offsets, lanes, size)
         self.check_write(instruction, self.granules(positions, size), lanes)
         self.rows(element, count)[positions >> (size.bit_length() - 1)] = values
 
-    def check_read(self, instruction, granules, lanes):
+    def check_read(
+        self, instruction: Instruction, granules: np.ndarray, lanes: np.ndarray | None
+    ) -> None:
         """Check and record reads of `granules` ([n] or [parts, n]) by the n lanes."""
         machine = self.machine
         step = machine.next_step(instruction)
@@ -129,7 +156,14 @@ class SharedSpace:
                 if chosen.any():
                     self.read_thread[granules[chosen]] = code[chosen]
 
-    def _merged(self, granules, thread, lanes, recent, before):
+    def _merged(
+        self,
+        granules: np.ndarray,
+        thread: np.ndarray,
+        lanes: np.ndarray | None,
+        recent: np.ndarray,
+        before: np.ndarray,
+    ) -> np.ndarray:
         """What the earlier readers of this interval make of the readers' codes; 0 for nothing."""
         machine = self.machine
         earlier = self.read_thread[granules]
@@ -141,7 +175,13 @@ class SharedSpace:
         ignore = ~recent | (earlier == thread) | (same_warp & (before <= synchronised))
         return np.where(ignore, 0, np.where(same_warp, _WARP + warp, _MANY))
 
-    def check_write(self, instruction, granules, lanes, in_flight=False):
+    def check_write(
+        self,
+        instruction: Instruction,
+        granules: np.ndarray,
+        lanes: np.ndarray | None,
+        in_flight: bool = False,
+    ) -> None:
         """Check and record writes of `granules` by the n lanes; `in_flight` by a cp.async."""
         machine = self.machine
         step = machine.next_step(instruction)
@@ -172,7 +212,9 @@ class SharedSpace:
                 "another thread writes it in the same instruction",
             )
 
-    def check_engine(self, instruction, granules, lanes):
+    def check_engine(
+        self, instruction: Instruction, granules: np.ndarray, lanes: np.ndarray
+    ) -> None:
         """Check that the copy engine sees what threads wrote to the granules.
 
         Either the thread that wrote them has passed a proxy fence since, or the one that copies.
@@ -187,7 +229,9 @@ class SharedSpace:
             message = "the copy engine reads it, and no fence.proxy.async came after it was written"
             self._report(instruction, granules, lanes, missing, "missing proxy fence", message)
 
-    def check_atomic(self, instruction, granules, lanes):
+    def check_atomic(
+        self, instruction: Instruction, granules: np.ndarray, lanes: np.ndarray | None
+    ) -> None:
         """Check atomic accesses, which are in no race with each other and are not recorded."""
         machine = self.machine
         machine.next_step(instruction)
@@ -201,7 +245,14 @@ class SharedSpace:
         if (before > ordered).any():
             self._check_reads(instruction, granules, lanes, before > ordered, before)
 
-    def _check_writes(self, instruction, granules, lanes, recent, wrote):
+    def _check_writes(
+        self,
+        instruction: Instruction,
+        granules: np.ndarray,
+        lanes: np.ndarray | None,
+        recent: np.ndarray,
+        wrote: np.ndarray,
+    ) -> None:
         machine = self.machine
         flying = wrote == IN_FLIGHT
         if flying.any():
@@ -219,7 +270,14 @@ class SharedSpace:
         same_warp = (writer >> 5 == thread >> 5) & (wrote <= synchronised)
         self._race(instruction, granules, lanes, recent & (writer != thread) & ~same_warp, wrote)
 
-    def _check_reads(self, instruction, granules, lanes, recent, before):
+    def _check_reads(
+        self,
+        instruction: Instruction,
+        granules: np.ndarray,
+        lanes: np.ndarray | None,
+        recent: np.ndarray,
+        before: np.ndarray,
+    ) -> None:
         machine = self.machine
         thread = self._thread if lanes is None else self._thread[lanes]
         reader = self.read_thread[granules]
@@ -228,7 +286,14 @@ class SharedSpace:
         same_warp &= before <= machine.warp_ordered[_warp_of(machine, lanes)]
         self._race(instruction, granules, lanes, recent & (reader != thread) & ~same_warp, before)
 
-    def _race(self, instruction, granules, lanes, bad, steps):
+    def _race(
+        self,
+        instruction: Instruction,
+        granules: np.ndarray,
+        lanes: np.ndarray | None,
+        bad: np.ndarray,
+        steps: np.ndarray,
+    ) -> None:
         if not bad.any():
             return
         other = self.machine.trace[int(steps[bad][0])]
@@ -238,7 +303,15 @@ class SharedSpace:
         )
         self._report(instruction, granules, lanes, bad, "shared-memory race", message)
 
-    def _report(self, instruction, granules, lanes, bad, kind, message=None):
+    def _report(
+        self,
+        instruction: Instruction,
+        granules: np.ndarray,
+        lanes: np.ndarray | None,
+        bad: np.ndarray,
+        kind: str,
+        message: str | None = None,
+    ) -> NoReturn:
         where = np.argwhere(bad)[0]
         index = int(where[-1])
         lane = index if lanes is None else int(lanes[index])

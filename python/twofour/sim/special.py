@@ -1,26 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Special registers of PTX, as functions of the lanes of a batch."""
 
+from collections.abc import Callable
+
 import numpy as np
+
+from twofour.sim.machine import Machine
+
+# The value of a special register in every lane.
+SpecialRegister = Callable[[Machine], np.ndarray]
 
 _AXES = ("x", "y", "z")
 
 
-def _along(shape, axis):
+def _along(shape: tuple[int, int, int], axis: int) -> Callable[[np.ndarray], np.ndarray]:
     """The index along one axis of every member of a linear (x fastest) enumeration."""
     before = int(np.prod(shape[:axis], dtype=np.int64))
     return lambda linear: linear // before % shape[axis]
 
 
-def _thread(axis):
+def _thread(axis: int) -> SpecialRegister:
     return lambda m: _along(m.block_shape, axis)(m.thread)
 
 
-def _block(axis):
+def _block(axis: int) -> SpecialRegister:
     return lambda m: _along(m.grid_shape, axis)(m.block)
 
 
-def _lane_mask(compare):
+def _lane_mask(compare: Callable[[int, int], bool]) -> SpecialRegister:
     """Per lane, the bits of the lanes that compare as wanted to it."""
     bits = np.array(
         [sum(1 << j for j in range(32) if compare(j, i)) for i in range(32)], dtype=np.int64
@@ -28,11 +35,11 @@ def _lane_mask(compare):
     return lambda m: bits[m.thread % 32]
 
 
-def _uniform(value):
+def _uniform(value: Callable[[Machine], int]) -> SpecialRegister:
     return lambda m: np.full(m.lanes, value(m), np.int64)
 
 
-SPECIAL_REGISTERS = {
+SPECIAL_REGISTERS: dict[str, SpecialRegister | None] = {
     "%laneid": lambda m: m.thread % 32,
     "%warpid": lambda m: m.thread // 32,
     "%nwarpid": _uniform(lambda m: m.threads // 32),

@@ -7,6 +7,7 @@ written either, but in units of 16 bytes: an H200 writes the whole of a unit in 
 tensor ends. An mbarrier counts the bytes of the whole box.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +18,7 @@ from twofour.sim.counting import Counting
 from twofour.sim.decode import Binder, Modifiers, Step, over_lanes
 from twofour.sim.machine import PARAMETER_WINDOW, Active
 from twofour.sim.memory import UNSIGNED
-from twofour.sim.ptx import Address, Instruction
+from twofour.sim.ptx import Address, Instruction, Operand
 from twofour.sim.tensor_map import decode as decode_map
 from twofour.tensor_map import ALIGNMENT, BYTES, MAX_RANK, UNIT, TensorMap
 
@@ -47,7 +48,7 @@ def decode(binder: Binder, instruction: Instruction, modifiers: Modifiers) -> St
 class _Boxes:
     """Which boxes of which tensors the lanes mean by an operand `[map, {x, y}]`."""
 
-    def __init__(self, binder: Binder, instruction: Instruction, operand, rank: int):
+    def __init__(self, binder: Binder, instruction: Instruction, operand: Operand, rank: int):
         if not isinstance(operand, Address) or operand.coordinates is None:
             binder.error(instruction, f"expected a tensor map and coordinates in {instruction}")
         elements = operand.coordinates.elements
@@ -57,7 +58,7 @@ class _Boxes:
         self._maps = binder.address(instruction, replace(operand, coordinates=None))
         self._coordinates = [binder.source(instruction, e, "s32") for e in elements]
 
-    def of(self, active: Active):
+    def of(self, active: Active) -> Iterator[tuple[np.ndarray, TensorMap, list[np.ndarray]]]:
         """Groups of lanes with one map: (their places among the active, map, coordinates [n])."""
         addresses = self._maps(active)
         coordinates = [over_lanes(c, active).astype(np.int64) for c in self._coordinates]
@@ -91,7 +92,7 @@ def _written(tensor: TensorMap) -> TensorMap:
     return replace(tensor, extents=(row, *tensor.extents[1:]))
 
 
-def _elements(tensor: TensorMap, coordinates) -> tuple[np.ndarray, np.ndarray]:
+def _elements(tensor: TensorMap, coordinates: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Addresses of the elements of boxes, int64 [boxes, rows, inner extent], and which exist."""
     (count,) = coordinates[0].shape
     address = np.full((count, 1), tensor.address, np.int64)
@@ -108,7 +109,9 @@ def _elements(tensor: TensorMap, coordinates) -> tuple[np.ndarray, np.ndarray]:
     return address.reshape(shape), inside.reshape(shape)
 
 
-def _rows(tensor: TensorMap, address, inside) -> tuple[np.ndarray, np.ndarray]:
+def _rows(
+    tensor: TensorMap, address: np.ndarray, inside: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """First byte and bytes of the parts of rows that exist: what the engine asks memory for."""
     present = inside.sum(axis=2)
     rows = present > 0
@@ -116,7 +119,9 @@ def _rows(tensor: TensorMap, address, inside) -> tuple[np.ndarray, np.ndarray]:
     return first[rows], present[rows] * tensor.itemsize
 
 
-def _places(binder, instruction, offsets, lanes, size) -> tuple[np.ndarray, np.ndarray]:
+def _places(
+    binder: Binder, instruction: Instruction, offsets: np.ndarray, lanes: np.ndarray, size: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Offsets of the chunks of boxes in shared memory, and their lanes: [boxes x chunks]."""
     bad = np.flatnonzero(offsets % BOX_ALIGNMENT)
     if bad.size:
@@ -131,14 +136,14 @@ def _places(binder, instruction, offsets, lanes, size) -> tuple[np.ndarray, np.n
     return chunks.reshape(-1), np.repeat(lanes, chunks.shape[1])
 
 
-def _to_shared(binder, instruction, rank):
+def _to_shared(binder: Binder, instruction: Instruction, rank: int) -> Step:
     to = shared_offsets(binder, instruction, instruction.operands[0])
     boxes = _Boxes(binder, instruction, instruction.operands[1], rank)
     mbarrier = shared_offsets(binder, instruction, instruction.operands[2])
     loads, stores = Counting(binder, instruction, False), Counting(binder, instruction, True)
     mbarriers = binder.mbarriers
 
-    def run(active):
+    def run(active: Active) -> None:
         everyone, offsets = lanes_of(binder, active), to(active)
         places = mbarriers.locate(instruction, mbarrier(active), active.lanes)
         for chosen, tensor, coordinates in boxes.of(active):
@@ -163,12 +168,12 @@ def _to_shared(binder, instruction, rank):
     return run
 
 
-def _to_global(binder, instruction, rank):
+def _to_global(binder: Binder, instruction: Instruction, rank: int) -> Step:
     boxes = _Boxes(binder, instruction, instruction.operands[0], rank)
     origin = shared_offsets(binder, instruction, instruction.operands[1])
     loads, stores = Counting(binder, instruction, False), Counting(binder, instruction, True)
 
-    def run(active):
+    def run(active: Active) -> None:
         everyone, offsets = lanes_of(binder, active), origin(active)
         for chosen, tensor, coordinates in boxes.of(active):
             lanes = everyone[chosen]

@@ -58,7 +58,9 @@ def parse_variable(text: str, location: SourceLocation) -> Variable:
     )
 
 
-def _initial(text: str, kind: str, location: SourceLocation):
+def _initial(
+    text: str, kind: str, location: SourceLocation
+) -> tuple[bytes, tuple[Relocation, ...]]:
     data, relocations = bytearray(), []
     for part in text.replace("{", " ").replace("}", " ").split(","):
         part = part.strip()
@@ -78,7 +80,7 @@ def _initial(text: str, kind: str, location: SourceLocation):
     return bytes(data), tuple(relocations)
 
 
-def _pack(value, kind: str, location: SourceLocation) -> bytes:
+def _pack(value: int | float, kind: str, location: SourceLocation) -> bytes:
     floating = {"f16": np.float16, "f32": np.float32, "f64": np.float64}.get(kind)
     if floating is not None:
         with np.errstate(over="ignore"):

@@ -6,17 +6,22 @@ same mask. Lanes of one warp that are there with different masks are groups that
 each other.
 """
 
-import numpy as np
+from collections.abc import Callable
 
-from twofour.sim.decode import Binder, Modifiers, Step, assign, decodes, pair
-from twofour.sim.machine import Active
-from twofour.sim.ptx import Instruction
+import numpy as np
+from numpy.typing import DTypeLike
+
+from twofour.sim.decode import Binder, Modifiers, Step, Value, assign, decodes, pair
+from twofour.sim.machine import Active, Machine
+from twofour.sim.ptx import Instruction, Operand
 
 _LANE = np.arange(32)
 _BIT = np.uint32(1) << np.arange(32, dtype=np.uint32)
 
 
-def _members(binder: Binder, instruction: Instruction, operand):
+def _members(
+    binder: Binder, instruction: Instruction, operand: Operand
+) -> Callable[[Active], np.ndarray | None]:
     """A step that checks a member mask and orders the warps.
 
     It returns which lanes each lane has its mask in common with, bool [warps, 32, 32], or None
@@ -67,7 +72,7 @@ def _mask_of(lanes: np.ndarray) -> int:
     return int((_BIT * lanes).sum())
 
 
-def _by_warp(binder: Binder, value, dtype):
+def _by_warp(binder: Binder, value: Value, dtype: DTypeLike) -> np.ndarray:
     return np.broadcast_to(np.asarray(value, dtype), binder.machine.lanes).reshape(-1, 32)
 
 
@@ -86,7 +91,7 @@ def shuffle(binder: Binder, instruction: Instruction) -> Step:
     check = _members(binder, instruction, instruction.operands[4])
     machine = binder.machine
 
-    def run(active):
+    def run(active: Active) -> None:
         groups = check(active)
         by = _by_warp(binder, amount, np.int64) & 31
         limits = _by_warp(binder, clamp, np.int64)
@@ -112,7 +117,13 @@ def shuffle(binder: Binder, instruction: Instruction) -> Step:
     return run
 
 
-def _check_source(machine, active, instruction, origin, groups):
+def _check_source(
+    machine: Machine,
+    active: Active,
+    instruction: Instruction,
+    origin: np.ndarray,
+    groups: np.ndarray | None,
+) -> None:
     """Reading the register of a lane that is not there gives nothing defined."""
     if active.full and groups is None:
         return
@@ -145,7 +156,7 @@ def vote(binder: Binder, instruction: Instruction) -> Step:
     condition, inverted = binder.predicate(instruction, instruction.operands[1])
     check = _members(binder, instruction, instruction.operands[2])
 
-    def run(active):
+    def run(active: Active) -> None:
         groups, here = check(active), active.by_warp
         values = _by_warp(binder, ~condition if inverted else condition, bool)
         yes, no = _seen(groups, here & values), _seen(groups, here & ~values)
@@ -178,7 +189,7 @@ def match(binder: Binder, instruction: Instruction) -> Step:
     value = binder.source(instruction, instruction.operands[1], kind)
     check = _members(binder, instruction, instruction.operands[2])
 
-    def run(active):
+    def run(active: Active) -> None:
         here = _seen(check(active), active.by_warp)
         values = _by_warp(binder, value, np.uint64)
         equal = (values[:, :, None] == values[:, None, :]) & here
@@ -219,7 +230,7 @@ def reduce_warp(binder: Binder, instruction: Instruction) -> Step:
     check = _members(binder, instruction, instruction.operands[2])
     dtype = target.dtype
 
-    def run(active):
+    def run(active: Active) -> None:
         here = _seen(check(active), active.by_warp)
         values = _by_warp(binder, value, dtype)[:, None, :]
         values = np.where(here, values, dtype.type(neutral[kind]))
@@ -236,7 +247,7 @@ def active_mask(binder: Binder, instruction: Instruction) -> Step:
     binder.count_operands(instruction, 1)
     target = binder.destination(instruction, instruction.operands[0], "b32")
 
-    def run(active):
+    def run(active: Active) -> None:
         masks = (active.by_warp * _BIT).sum(axis=1, dtype=np.uint32)
         assign(target, np.repeat(masks, 32), active)
 
@@ -257,7 +268,7 @@ def elect(binder: Binder, instruction: Instruction) -> Step:
     leads = binder.destination(instruction, second, "pred")
     check = _members(binder, instruction, instruction.operands[1])
 
-    def run(active):
+    def run(active: Active) -> None:
         leader = np.argmax(_seen(check(active), active.by_warp), axis=2)
         assign(target, _per_lane(leader), active)
         assign(leads, (leader == _LANE).reshape(-1), active)
