@@ -7,6 +7,7 @@ from twofour.dialects.stencil.ops import linear_terms
 from twofour.dialects.stencil.sweep import enclosing_function
 from twofour.dialects.stencil.transforms.fuse_steps import SINGLE_STEP_ATTRIBUTE, STEPS_ATTRIBUTE
 from twofour.errors import Unsuitable
+from twofour.mlir import func
 from twofour.mlir_support import error_at
 from twofour.runtime.reach import Reach, reach_of
 
@@ -43,5 +44,5 @@ def levels_of(op, ops: Sequence) -> tuple[object, int]:
     return singles[0], levels
 
 
-def _name(function) -> str:
+def _name(function: func.FuncOp) -> str:
     return function.attributes["sym_name"].value

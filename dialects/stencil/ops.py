@@ -14,7 +14,14 @@ from typing import Any
 import numpy as np
 
 from twofour.dialects.stencil.box import Box
-from twofour.dialects.stencil.types import BoundsAttr, FieldType, ResultType, Stencil, TempType
+from twofour.dialects.stencil.types import (
+    BoundsAttr,
+    FieldType,
+    GridType,
+    ResultType,
+    Stencil,
+    TempType,
+)
 from twofour.mlir import ext, ir
 from twofour.mlir_support import expect, index_rows, int_rows, int_tuple, verifier
 
@@ -44,7 +51,7 @@ def enclosing_apply(op) -> "ApplyOp":
     return parent.operation.opview
 
 
-def _same_grid(first, second) -> None:
+def _same_grid(first: GridType, second: GridType) -> None:
     """Both grids have one rank and one element type."""
     expect(first.rank == second.rank, f"expected rank {first.rank}, got rank {second.rank}")
     expect(
@@ -427,7 +434,9 @@ class WeightedSumOp(Stencil.Operation, name="weighted_sum", traits=[ext.Pure]):
         check_linear_op(op)
 
 
-def linear_attributes(offsets, weights, constant: float = 0.0) -> dict[str, ir.Attribute]:
+def linear_attributes(
+    offsets: Iterable[Sequence[int]], weights: Iterable[float], constant: float = 0.0
+) -> dict[str, ir.Attribute]:
     """The attributes of every linear op: `offsets`, `weights`, and `constant` unless it is 0."""
     attributes = {
         "offsets": index_rows(offsets),

@@ -121,7 +121,13 @@ def _computed_outside(apply: ApplyOp) -> ir.Operation | None:
 
 
 class _Copy:
-    def __init__(self, region: AppliedRegion, arguments, point, constants: EntryConstants):
+    def __init__(
+        self,
+        region: AppliedRegion,
+        arguments: Sequence[ir.Value],
+        point: list[ir.Value],
+        constants: EntryConstants,
+    ):
         self.apply, self.domain = region.apply, region.domain
         self.views = region.views(arguments)
         scalars = arguments[len(region.inputs) :]

@@ -55,7 +55,7 @@ class GridType(Stencil.Type):
     element: Any
 
     @classmethod
-    def of(cls, box: Box | int, element: ir.Type):
+    def of(cls, box: Box | int, element: ir.Type) -> "GridType":
         """A type with known bounds, or of a rank with unknown ones."""
         if isinstance(box, Box):
             return cls.get(BoundsAttr.of(box), element)
@@ -93,7 +93,7 @@ class GridType(Stencil.Type):
         """Raises VerificationFailure when the type is malformed: MLIR checks no type by itself."""
         _ = self.box, self.element_type
 
-    def with_box(self, box: Box | int):
+    def with_box(self, box: Box | int) -> "GridType":
         return type(self).of(box, self.element_type)
 
 

@@ -35,7 +35,7 @@ from twofour.frontend.source import ProgramText, parse_module
 from twofour.frontend.weights import kernel_module
 from twofour.kernels import Kernel
 from twofour.layout.search import mma_per_128_outputs
-from twofour.mlir import ir
+from twofour.mlir import func, ir
 from twofour.mlir_support import error_at, functions, nested_ops, source_location
 from twofour.options import CompileOptions
 from twofour.passes import ModulePass
@@ -297,7 +297,7 @@ def _keep_own_attributes(module: ir.Module) -> None:
 
 def _check_admitted(
     options: CompileOptions,
-    function,
+    function: func.FuncOp,
     program: Program,
     left: list[LeftApply],
     single: LinearSweep | None,

@@ -26,6 +26,7 @@ from twofour.runtime import (
     parse_boundary,
     resolve_threads,
 )
+from twofour.runtime.calls import Report
 from twofour.runtime.fields.scalars import read_scalars
 from twofour.runtime.manifest import FieldsProgram
 from twofour.runtime.reach import halo_of
@@ -241,7 +242,7 @@ class _Compiled:
         kind = f"{self.rank} axes of {self.element_type.name}"
         return f"<{type(self).__name__} {self.name}: {kind}, {self.schedule} on {self.target}>"
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[type, tuple]:
         return type(self), self._arguments
 
     @property
@@ -289,7 +290,7 @@ class Stencil(_Compiled):
             raise TwofourError(f"expected weights in the range of {compiled.element}: {reason}")
         self._stepper = CpuExecutable(compiled).linear_stepper(boundary, self.threads)
 
-    def __call__(self, u, steps: int = 1, *, progress=None):
+    def __call__(self, u, steps: int = 1, *, progress: Report | None = None):
         """Advance `u` by `steps` steps; `progress(done, total)` is told of them as they are made.
 
         Raises TwofourError for an array that does not fit.
@@ -342,7 +343,7 @@ class FieldProgram(_Compiled):
         program = self.bundle.program
         self.has_time_loop = isinstance(program, FieldsProgram) and program.time_loop
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[type, tuple]:
         if self._path == "-":
             raise TwofourError("expected a program from a file to pickle, got standard input")
         return super().__reduce__()
@@ -376,7 +377,14 @@ class FieldProgram(_Compiled):
                 "expected input and output fields of one type to fuse steps", SourceLocation(path)
             )
 
-    def __call__(self, *inputs, steps: int = 1, scalars=(), progress=None, resume: bool = False):
+    def __call__(
+        self,
+        *inputs,
+        steps: int = 1,
+        scalars: Sequence[float | int | str] = (),
+        progress: Report | None = None,
+        resume: bool = False,
+    ):
         """The stored fields after `steps` calls: one array, or a tuple where there are several.
 
         With `resume` the input fields of the call that would come next, such as two time levels.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a stencil function reads and writes, and how its fields rotate between steps."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from twofour.dialects.stencil.aliases import is_memory
@@ -10,7 +10,7 @@ from twofour.dialects.stencil.ops import ApplyOp
 from twofour.dialects.stencil.sweep import enclosing_function
 from twofour.dialects.stencil.types import FieldType
 from twofour.errors import SourceLocation, TwofourError
-from twofour.mlir import ir
+from twofour.mlir import func, ir
 from twofour.mlir_support import (
     VerificationFailure,
     defining_op,
@@ -86,7 +86,7 @@ class Program:
         return None
 
 
-def select_function(module: ir.Module, name: str | None, filename: str):
+def select_function(module: ir.Module, name: str | None, filename: str) -> func.FuncOp:
     """The function to run: the one of that name, with or without `@`, or the only one with a body.
 
     Raises TwofourError when there is none, or several and no name.
@@ -104,11 +104,11 @@ def select_function(module: ir.Module, name: str | None, filename: str):
     return next(iter(found.values()))
 
 
-def _names(found) -> str:
+def _names(found: Iterable[str]) -> str:
     return ", ".join(f"@{name}" for name in found) or "none"
 
 
-def describe(function, filename: str) -> Program:
+def describe(function: func.FuncOp, filename: str) -> Program:
     """Read a function whose temps have bounds (after stencil-infer-bounds).
 
     Raises TwofourError for arguments that are no fields, memrefs or numbers, for fields without
@@ -117,7 +117,7 @@ def describe(function, filename: str) -> Program:
     return _describe(function, filename, ())
 
 
-def _describe(function, filename: str, callers: tuple[str, ...]) -> Program:
+def _describe(function: func.FuncOp, filename: str, callers: tuple[str, ...]) -> Program:
     name = function.attributes["sym_name"].value
     calls = [
         (call, _describe(_callee(call, (*callers, name)), filename, (*callers, name)))
@@ -168,7 +168,7 @@ def _is_in_apply(op) -> bool:
     return parent.name == ApplyOp.OPERATION_NAME
 
 
-def _callee(call, callers: tuple[str, ...]):
+def _callee(call: func.CallOp, callers: tuple[str, ...]) -> func.FuncOp:
     """The function that is called by the last one of `callers`."""
     found = {
         f.attributes["sym_name"].value: f
@@ -198,7 +198,7 @@ def _holds_store(loop, storing: Collection[str]) -> bool:
     )
 
 
-def _argument(function, index: int, value: ir.Value) -> Argument:
+def _argument(function: func.FuncOp, index: int, value: ir.Value) -> Argument:
     kind = value.type
     if isinstance(kind, FieldType | ir.MemRefType):
         element = kind.element_type
@@ -223,7 +223,7 @@ def _argument(function, index: int, value: ir.Value) -> Argument:
     )
 
 
-def _given_bounds(function, index: int, value: ir.Value) -> Box | None:
+def _given_bounds(function: func.FuncOp, index: int, value: ir.Value) -> Box | None:
     """The bounds that the program gives to an argument whose type has none."""
     boxes = {
         use.owner.operation.results[0].type.box
@@ -275,7 +275,7 @@ def _ends(loop, body: ir.Block, position: int) -> list[ir.Value]:
     return [loop.operands[3 + position], list(body.operations)[-1].operands[position]]
 
 
-def _rotation(function, arguments: list[Argument], loops: bool) -> tuple[int, ...]:
+def _rotation(function: func.FuncOp, arguments: list[Argument], loops: bool) -> tuple[int, ...]:
     count = len(arguments)
     if ROTATION_ATTRIBUTE in function.attributes:
         try:
@@ -303,5 +303,5 @@ def _rotation(function, arguments: list[Argument], loops: bool) -> tuple[int, ..
     return tuple(rotation)
 
 
-def _shape(argument: Argument):
+def _shape(argument: Argument) -> tuple[str, Box | None]:
     return argument.element, argument.box

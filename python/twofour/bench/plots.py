@@ -4,6 +4,7 @@
 import importlib.util
 import io
 import textwrap
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -52,7 +53,7 @@ def _scale(plot: Plot) -> str:
     return f"{plot.y_label} ({', '.join(filter(None, (plot.unit, plot.basis)))})"
 
 
-def _numbers(values) -> np.ndarray:
+def _numbers(values: Iterable[float | None]) -> np.ndarray:
     return np.array([np.nan if value is None else value for value in values], float)
 
 

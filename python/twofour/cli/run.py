@@ -74,7 +74,9 @@ def run(options: argparse.Namespace) -> None:
         print(profile_text(program.device, program.bundle), file=report)
 
 
-def _advance(options, program: Stencil | FieldProgram, inputs) -> tuple[list[np.ndarray], float]:
+def _advance(
+    options: argparse.Namespace, program: Stencil | FieldProgram, inputs: list[np.ndarray]
+) -> tuple[list[np.ndarray], float]:
     with Progress("running") as progress:
         started = time.perf_counter()
         if isinstance(program, Stencil):
@@ -86,7 +88,7 @@ def _advance(options, program: Stencil | FieldProgram, inputs) -> tuple[list[np.
         return results, time.perf_counter() - started
 
 
-def _kernel_input(options, program: Stencil) -> list[np.ndarray]:
+def _kernel_input(options: argparse.Namespace, program: Stencil) -> list[np.ndarray]:
     """The domain: an array from a file, or a smooth bump on the extents asked for."""
     if options.scalar:
         raise TwofourError("expected --scalar with a file only, got a kernel")
@@ -114,7 +116,7 @@ def _parse_shape(text: str, rank: int) -> tuple[int, ...]:
     return shape
 
 
-def _field_inputs(options, program: FieldProgram) -> list[np.ndarray]:
+def _field_inputs(options: argparse.Namespace, program: FieldProgram) -> list[np.ndarray]:
     """The loaded fields: arrays from files, or the same bump in each."""
     if options.shape is not None:
         raise TwofourError("expected --shape with a kernel only: a file gives its extents")
@@ -129,7 +131,9 @@ def _field_inputs(options, program: FieldProgram) -> list[np.ndarray]:
     return [bump(field.shape, field.element) for field in fields]
 
 
-def _report(program: Stencil | FieldProgram, inputs, steps: int, seconds: float) -> str:
+def _report(
+    program: Stencil | FieldProgram, inputs: list[np.ndarray], steps: int, seconds: float
+) -> str:
     if program.device is None:
         where = f"{program.threads} thread{'s' if program.threads > 1 else ''}"
     else:

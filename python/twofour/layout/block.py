@@ -304,14 +304,16 @@ def _tiles(patch: Extents, itemsize: int) -> list[Extents]:
     return list(product(*rows, widths))
 
 
-def _halo_box(tile, itemsize, reach_lo, reach_hi) -> Extents:
+def _halo_box(tile: Extents, itemsize: int, reach_lo: Extents, reach_hi: Extents) -> Extents:
     """The extents of a halo tile whose rows are whole copies."""
     copy = COPY_BYTES // itemsize
     lo, hi = (-(-side[-1] // copy) * copy for side in (reach_lo, reach_hi))
     return (*halo_rows(tile, reach_lo, reach_hi), lo + tile[-1] + hi)
 
 
-def _bytes(tile, itemsize, reach_lo, reach_hi, stages) -> tuple[int, float, int]:
+def _bytes(
+    tile: Extents, itemsize: int, reach_lo: Extents, reach_hi: Extents, stages: int
+) -> tuple[int, float, int]:
     """Bytes loaded for a tile in whole sectors, their waste, and the shared memory it takes."""
     *rows, row = _halo_box(tile, itemsize, reach_lo, reach_hi)
     rows, sector = math.prod(rows), SECTOR // itemsize

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 from twofour.layout.coefficient_lines import Line, Offset, unit
@@ -13,6 +13,7 @@ from twofour.layout.outer_schedule import (
     Affine,
     Block,
     ColumnSegment,
+    Product,
     RowSegment,
     Schedule,
     Sweep,
@@ -133,7 +134,9 @@ def _spell(bound: Affine) -> str:
     return f"n + {bound.constant}" if bound.scale else f"{bound.constant}"
 
 
-def _check_product(product, sweep: Sweep, lines, direction: Offset, p: int, n: int) -> None:
+def _check_product(
+    product: Product, sweep: Sweep, lines: Sequence[Line], direction: Offset, p: int, n: int
+) -> None:
     k, (i, u) = product.line, product.tile
     ui, uk = sweep.block.unroll
     _require(0 <= i < ui and 0 <= u < uk, f"expected a tile of {ui} x {uk}, got {(i, u)}")
@@ -156,7 +159,14 @@ def _exact_weights(lines: Sequence[Line]) -> list[list[tuple[int, Fraction]]]:
     return [[(k, Fraction(w)) for k, w in enumerate(line.weights) if w] for line in lines]
 
 
-def _add(sums: Sums, where: tuple, weights, place: int, n: int, offset) -> None:
+def _add(
+    sums: Sums,
+    where: tuple[int, int],
+    weights: Sequence[tuple[int, Fraction]],
+    place: int,
+    n: int,
+    offset: Callable[[int], Offset],
+) -> None:
     """Scatter one product: output `place` + k gets weight k, for the n outputs of the tile."""
     for k, weight in weights:
         if 0 <= place + k < n:

@@ -3,7 +3,7 @@
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from twofour.context import make_context
 from twofour.errors import TwofourError
@@ -13,7 +13,13 @@ from twofour.mlir import ir
 from twofour.opt.expected import check_expectations
 from twofour.opt.options import OptOptions
 from twofour.passes import pass_class, pass_names, pass_options
-from twofour.pipeline import PipelineFailure, PipelineOptions, parse_pipeline, run_pipeline
+from twofour.pipeline import (
+    PassElement,
+    PipelineFailure,
+    PipelineOptions,
+    parse_pipeline,
+    run_pipeline,
+)
 
 _SEPARATOR = re.compile(r"^[ \t]*// -----.*$", re.MULTILINE)
 
@@ -66,7 +72,7 @@ def _parts(text: str, split: bool) -> Iterator[tuple[str, int]]:
 
 
 def _process_part(
-    text: str, first_line: int, elements, options: OptOptions
+    text: str, first_line: int, elements: Sequence[PassElement], options: OptOptions
 ) -> tuple[list[TwofourError], str | None, str | None]:
     """Errors, the printed module (None after an error), and the command to reproduce them."""
     context = make_context()

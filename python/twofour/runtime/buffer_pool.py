@@ -50,5 +50,5 @@ class _Lease:
         self._pool, self._buffer = pool, buffer
         self.__array_interface__ = buffer.__array_interface__
 
-    def __del__(self):
+    def __del__(self) -> None:
         self._pool.give_back(self._buffer)

@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from twofour.errors import TwofourError
 from twofour.runtime.boundary import check_fixed, parse_boundary
@@ -23,28 +24,28 @@ MAX_LOOPS = 32
 Check = Callable[[object, str], None]
 
 
-def _refuse(expected: str, path: str, value: object) -> None:
+def _refuse(expected: str, path: str, value: object) -> NoReturn:
     got = repr(value)
     got = got if len(got) <= 60 else got[:57] + "..."
     raise TwofourError(f"manifest: expected {expected} at {path or 'its top'}, got {got}")
 
 
-def _any(value, path):
+def _any(value: object, path: str) -> None:
     """What is checked later on."""
 
 
-def _text(value, path):
+def _text(value: object, path: str) -> None:
     if not isinstance(value, str):
         _refuse("a text", path, value)
 
 
-def _flag(value, path):
+def _flag(value: object, path: str) -> None:
     if not isinstance(value, bool):
         _refuse("true or false", path, value)
 
 
 def _integer(low: int, high: int = 2**62) -> Check:
-    def check(value, path):
+    def check(value: object, path: str) -> None:
         if type(value) is not int or not low <= value <= high:
             _refuse(f"an integer from {low} to {high}", path, value)
 
@@ -52,7 +53,7 @@ def _integer(low: int, high: int = 2**62) -> Check:
 
 
 def _one_of(choices: Sequence) -> Check:
-    def check(value, path):
+    def check(value: object, path: str) -> None:
         if type(value) not in (str, int) or value not in choices:
             _refuse(f"one of {', '.join(map(str, choices))}", path, value)
 
@@ -60,7 +61,7 @@ def _one_of(choices: Sequence) -> Check:
 
 
 def _matching(pattern: str, what: str) -> Check:
-    def check(value, path):
+    def check(value: object, path: str) -> None:
         if not isinstance(value, str) or not re.fullmatch(pattern, value):
             _refuse(what, path, value)
 
@@ -68,7 +69,7 @@ def _matching(pattern: str, what: str) -> Check:
 
 
 def _optional(inner: Check) -> Check:
-    def check(value, path):
+    def check(value: object, path: str) -> None:
         if value is not None:
             inner(value, path)
 
@@ -76,14 +77,14 @@ def _optional(inner: Check) -> Check:
 
 
 def _either(number: Check, record: Check) -> Check:
-    def check(value, path):
+    def check(value: object, path: str) -> None:
         (record if isinstance(value, dict) else number)(value, path)
 
     return check
 
 
 def _list(inner: Check, count: int | None = None) -> Check:
-    def check(value, path):
+    def check(value: object, path: str) -> None:
         if not isinstance(value, list) or count is not None and len(value) != count:
             _refuse("a list" if count is None else f"a list of {count}", path, value)
         for index, item in enumerate(value):
@@ -93,7 +94,7 @@ def _list(inner: Check, count: int | None = None) -> Check:
 
 
 def _record(**members: Check) -> Check:
-    def check(value, path):
+    def check(value: object, path: str) -> None:
         if not isinstance(value, dict):
             _refuse("an object", path, value)
         for name, inner in members.items():
@@ -106,7 +107,7 @@ def _record(**members: Check) -> Check:
 
 
 def _map(inner: Check) -> Check:
-    def check(value, path):
+    def check(value: object, path: str) -> None:
         if not isinstance(value, dict) or not value:
             _refuse("an object with members", path, value)
         for name, item in value.items():

@@ -24,9 +24,9 @@ class Memory(Protocol):
 
     def active(self) -> AbstractContextManager: ...
 
-    def empty(self, shape: Sequence[int], dtype) -> np.ndarray: ...
+    def empty(self, shape: Sequence[int], dtype: np.dtype | type) -> np.ndarray: ...
 
-    def zeros(self, shape: Sequence[int], dtype) -> np.ndarray: ...
+    def zeros(self, shape: Sequence[int], dtype: np.dtype | type) -> np.ndarray: ...
 
     def array(self, values) -> np.ndarray: ...
 
@@ -47,10 +47,10 @@ class HostMemory:
     def active(self) -> AbstractContextManager:
         return nullcontext()
 
-    def empty(self, shape: Sequence[int], dtype) -> np.ndarray:
+    def empty(self, shape: Sequence[int], dtype: np.dtype | type) -> np.ndarray:
         return np.empty(shape, dtype)
 
-    def zeros(self, shape: Sequence[int], dtype) -> np.ndarray:
+    def zeros(self, shape: Sequence[int], dtype: np.dtype | type) -> np.ndarray:
         return np.zeros(shape, dtype)
 
     def array(self, values: np.ndarray) -> np.ndarray:

@@ -84,7 +84,7 @@ class BoundKernel:
 
     def __init__(
         self,
-        function,
+        function: Callable[..., None],
         descriptors: list[ctypes.Array],
         crew: Callable[[], Crew] | None,
         keep_alive: object,

@@ -37,7 +37,7 @@ class Progress:
         self._due = self._start + QUIET_SECONDS
         return self
 
-    def __exit__(self, *exception) -> None:
+    def __exit__(self, *exception: object) -> None:
         if self._width:
             self._stream.write("\n")
             self._stream.flush()

@@ -15,6 +15,7 @@ from twofour.runtime.bundle import Bundle
 from twofour.runtime.devices.device import BoundLaunch, Device
 from twofour.runtime.devices.stepping import SECTOR, aligned_rows
 from twofour.runtime.dtypes import field_element_type, from_storage, to_storage
+from twofour.runtime.manifest import KernelSpec
 from twofour.runtime.reach import halo_reach
 
 PATTERN = 1 << 22  # random numbers; arrays repeat them
@@ -123,7 +124,7 @@ def slabs(shape: Sequence[int]) -> list[slice]:
     return [slice(start, start + rows) for start in starts]
 
 
-def main_kernel(bundle: Bundle):
-    """The kernel of a bundle's sweeps, the fused ones where there are such; a KernelSpec."""
+def main_kernel(bundle: Bundle) -> KernelSpec:
+    """The kernel of a bundle's sweeps, the fused ones where there are such."""
     program = bundle.program
     return bundle.kernels[program.fused or program.single]

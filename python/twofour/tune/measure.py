@@ -115,7 +115,7 @@ def _resumed(folder: str | os.PathLike, new: Result) -> Result:
     return found
 
 
-def _save(folder, result: Result, today: Callable[[], datetime.date]) -> None:
+def _save(folder: str | os.PathLike, result: Result, today: Callable[[], datetime.date]) -> None:
     result.date = today().isoformat()
     result.save(folder)
 

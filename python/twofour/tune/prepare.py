@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 from twofour import __version__
 from twofour.analysis import Source, analyse, load_program
@@ -141,5 +142,5 @@ def _planned(file: str, bundle: Bundle, data: bytes, layout: Layout) -> Planned:
     )
 
 
-def _write(file, data: bytes) -> None:
+def _write(file: BinaryIO, data: bytes) -> None:
     file.write(data)

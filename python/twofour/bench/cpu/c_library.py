@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -154,7 +154,7 @@ class Ceilings:
         lanes = self.vector_bytes // NUMPY[dtype].itemsize
         return 2 * PEAK_ROUNDS * ACCUMULATORS * lanes * threads
 
-    def _copy(self, name: str, arrays: Arrays, threads: int):
+    def _copy(self, name: str, arrays: Arrays, threads: int) -> Callable[[int], None]:
         function = getattr(self._library, name)
         first, second = (array.ctypes.data for array in arrays.both)
         size = arrays.both[0].nbytes

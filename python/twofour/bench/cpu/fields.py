@@ -94,7 +94,7 @@ class _Calls:
         initial = workload.initial()
         self._inputs = [initial[i] for i in workload.example.loaded]
 
-    def _call(self):
+    def _call(self) -> np.ndarray | tuple[np.ndarray, ...]:
         return self._program(*self._inputs, steps=self.steps)
 
     def sample(self, sweeps: int) -> float:

@@ -17,7 +17,7 @@ from twofour.bench.cpu.llvm_loops import LLVM, llvm_sweeps
 from twofour.bench.cpu.own import OWN
 from twofour.bench.cpu.setting import CpuSetting
 from twofour.bench.cpu.workload import Workload, extents
-from twofour.bench.section import Column, Section, table
+from twofour.bench.section import Column, Section, Table, table
 
 COLUMNS = Columns((OWN, LLVM), (LLVM,))
 # A kernel below this is slower, not merely not faster: rounds differ by some percent.
@@ -70,7 +70,7 @@ def section(made: Sequence[Comparison]) -> Section:
     return Section("kernels", "Built-in kernels", TEXT, tuple(tables), tuple(plots), samples)
 
 
-def _means(groups: dict[str, list[Comparison]]):
+def _means(groups: dict[str, list[Comparison]]) -> Table:
     columns = [
         Column("dtype"),
         Column("kernels"),

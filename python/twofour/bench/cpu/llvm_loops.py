@@ -30,7 +30,7 @@ from twofour.bench.cpu.workload import Workload
 from twofour.mlir import ir
 from twofour.runtime import LinearKernel, NativeKernel, element_type, parse_boundary
 from twofour.runtime.reach import reach_of
-from twofour.runtime.tiles.program import TileProgram
+from twofour.runtime.tiles.program import TileCode, TileProgram
 from twofour.runtime.tiles.runs import Leg, run_legs
 from twofour.runtime.tiles.steps import Geometry, Layout
 from twofour.targets.cpu.jit import CompiledModule
@@ -64,7 +64,7 @@ def llvm_sweeps(workload: Workload, arrays: Arrays, cpus: Sequence[int]) -> Swee
     return arrays.sweeper(LLVM, run, lambda: pin_pool(used))
 
 
-def _compile(workload: Workload):
+def _compile(workload: Workload) -> tuple[LinearKernel, TileCode]:
     """The kernel, and the code that drives it."""
     rank = len(workload.extents)
     context = ir.Context()

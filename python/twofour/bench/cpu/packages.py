@@ -129,7 +129,7 @@ def prepare_devito(job: Job) -> Call:
     u.data_with_halo[held] = job.values
     threads = {"nthreads": job.threads} if job.threads > 1 else {}
 
-    def call():
+    def call() -> np.ndarray:
         operator.apply(time_m=0, time_M=job.steps - 1, **threads)
         return u.data_with_halo[held][job.steps % 2]
 
@@ -147,7 +147,7 @@ def prepare_scipy(job: Job) -> Call:
     sides = itertools.product(range(2), (slice(None, r), slice(-r, None)))
     rim = [(side,) if axis == 0 else (slice(None), side) for axis, side in sides]
 
-    def call():
+    def call() -> np.ndarray:
         a, b = job.values, np.empty_like(job.values)
         for step in range(job.steps):
             ndimage.correlate(a, weights, output=b, mode="nearest")

@@ -29,7 +29,7 @@ def main(folder: str, package: str) -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
 
-    def answer(**values) -> None:
+    def answer(**values: float | str) -> None:
         answers.write(json.dumps(values) + "\n")
 
     try:

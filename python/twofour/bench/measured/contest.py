@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import ModuleType
 from typing import Protocol
 
 from twofour.bench.turns import in_turn
@@ -42,7 +43,7 @@ class Clock(Protocol):
 class EventClock:
     """Times by CUDA events on the current stream."""
 
-    def __init__(self, cupy):
+    def __init__(self, cupy: ModuleType):
         self._cuda = cupy.cuda
 
     def seconds(self, work: Callable[[], None]) -> float:

@@ -91,10 +91,10 @@ class CudaDevice:
         return self._cuda.get_current_stream().ptr
 
     # CuPy's allocations begin at multiples of 512 bytes.
-    def empty(self, shape: Sequence[int], dtype):
+    def empty(self, shape: Sequence[int], dtype: np.dtype | type):
         return self.array_module.empty(shape, dtype)
 
-    def zeros(self, shape: Sequence[int], dtype):
+    def zeros(self, shape: Sequence[int], dtype: np.dtype | type):
         return self.array_module.zeros(shape, dtype)
 
     def array(self, values):

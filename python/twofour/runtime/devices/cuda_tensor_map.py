@@ -3,6 +3,7 @@
 
 import ctypes
 import sys
+from collections.abc import Callable
 from functools import cache
 
 from twofour.errors import TwofourError
@@ -16,7 +17,7 @@ _PROMOTION_128_BYTES = 2
 
 
 @cache
-def _encode_tiled():
+def _encode_tiled() -> Callable[..., int]:
     """The driver's function; raises TwofourError where the driver has none."""
     name = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
     try:

@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 
+from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.devices.stepping import aligned_rows
 from twofour.runtime.fields.spec import FieldSpec
 from twofour.runtime.fields.stepping import FieldStepper
@@ -25,7 +26,16 @@ class DeviceFieldStepper(FieldStepper):
     touches five sectors for four, two of them in part. Results have no gaps between rows.
     """
 
-    def __init__(self, fields, rotation, plan: Plan, boundary, halos: Halos, *, records: bool):
+    def __init__(
+        self,
+        fields: Sequence[FieldSpec],
+        rotation: Sequence[int],
+        plan: Plan,
+        boundary: Sequence[AxisBoundary],
+        halos: Halos,
+        *,
+        records: bool,
+    ):
         super().__init__(
             fields,
             rotation,

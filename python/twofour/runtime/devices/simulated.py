@@ -56,10 +56,10 @@ class SimulatedDevice:
                 self.gpu.memory.release(buffer)
             self._buffers = kept
 
-    def empty(self, shape: Sequence[int], dtype) -> np.ndarray:
+    def empty(self, shape: Sequence[int], dtype: np.dtype | type) -> np.ndarray:
         return self._kept(self.gpu.memory.empty(shape, dtype))
 
-    def zeros(self, shape: Sequence[int], dtype) -> np.ndarray:
+    def zeros(self, shape: Sequence[int], dtype: np.dtype | type) -> np.ndarray:
         return self._kept(self.gpu.memory.zeros(shape, dtype))
 
     def array(self, values: np.ndarray) -> np.ndarray:

@@ -125,7 +125,13 @@ class FieldStepper:
         moved = any(source != i for i, source in enumerate(self.rotation))
         return moved or any(field.loaded and field.stored for field in self.fields)
 
-    def _start(self, inputs, loaded, scalars, steps: int) -> list:
+    def _start(
+        self,
+        inputs: Sequence[np.ndarray],
+        loaded: Sequence[FieldSpec],
+        scalars: Sequence[float | int],
+        steps: int,
+    ) -> list:
         """The first arguments: buffers of fields, and numbers where they stand."""
         arguments: list = [None] * len(self.rotation)
         for array, field in zip(inputs, loaded, strict=True):
@@ -163,7 +169,14 @@ class FieldStepper:
         """The buffer of an argument, with zeros."""
         return self.memory.zeros(shape, dtype)
 
-    def _results(self, arguments, inputs, loaded, steps: int, resume: bool) -> list[np.ndarray]:
+    def _results(
+        self,
+        arguments: Sequence,
+        inputs: Sequence[np.ndarray],
+        loaded: Sequence[FieldSpec],
+        steps: int,
+        resume: bool,
+    ) -> list[np.ndarray]:
         results = []
         for field in loaded if resume else self.outputs:
             place = self.rotation[field.position] if resume and steps else field.position

@@ -108,7 +108,9 @@ class TileProgram:
         self.tiles = len(self._tiles)
         self._freeze()
 
-    def _encode(self, geometry: Geometry, parts) -> list[tuple[int, ...]]:
+    def _encode(
+        self, geometry: Geometry, parts: list[list[tuple[int, int]]]
+    ) -> list[tuple[int, ...]]:
         """Tiles that lie alike share commands, and say how far from each other they are."""
         known: dict[tuple, tuple[int, int, Box]] = {}
         tiles = []

@@ -10,7 +10,7 @@ import numpy as np
 
 from twofour.analysis import LinearSweep
 from twofour.errors import TwofourError
-from twofour.mlir import ir
+from twofour.mlir import func, ir
 from twofour.mlir_support import nested_ops
 from twofour.program import select_function
 from twofour.runtime import (
@@ -229,7 +229,7 @@ def _scalar_type(element: str) -> type:
     return _SCALAR_TYPES[element]
 
 
-def _calls(function, kernel_inputs: dict[str, int]) -> CallSequence | None:
+def _calls(function: func.FuncOp, kernel_inputs: dict[str, int]) -> CallSequence | None:
     """The sweeps of a function, None where only the compiled function itself can run them."""
     try:
         return read_calls(function, kernel_inputs)
@@ -275,7 +275,7 @@ def _tables_of_kernels(module: ir.Module) -> dict[str, tuple[int, ...]]:
     }
 
 
-def _check_memory(function) -> None:
+def _check_memory(function: func.FuncOp) -> None:
     """Raise MemoryError where the buffers of a function cannot exist: its code does not check."""
     for op in nested_ops(function, "memref.alloc"):
         kind = op.results[0].type

@@ -80,7 +80,7 @@ def _make_tables(kernel: PatchKernel, code: ElementCode) -> dict[str, ir.Type]:
 
 
 class _Emitter:
-    def __init__(self, kernel: PatchKernel, entry: ir.Block, tables):
+    def __init__(self, kernel: PatchKernel, entry: ir.Block, tables: dict[str, ir.Type]):
         self.kernel, self.code = kernel, ElementCode(kernel.input)
         arguments = list(entry.arguments)
         self.input = arguments[0]
@@ -154,7 +154,7 @@ class _Emitter:
                     scf.yield_([])
             scf.yield_([])
 
-    def _row(self, row: ir.Value, bases, at: list[ir.Value], lanes: int) -> None:
+    def _row(self, row: ir.Value, bases: list[ir.Value], at: list[ir.Value], lanes: int) -> None:
         first = memref.load(self.tables["first"], [row])
         last = memref.load(self.tables["first"], [arith.addi(row, self._index(1))])
         start, first = self._start(first, bases, at, lanes)
@@ -164,7 +164,9 @@ class _Emitter:
             scf.yield_([math.fma(weight, value, loop.inner_iter_args[0])])
         self._write(at, ElementCode(self.kernel.output).narrow(loop.results[0], lanes), lanes)
 
-    def _start(self, first: ir.Value, bases, at, lanes: int) -> tuple[ir.Value, ir.Value]:
+    def _start(
+        self, first: ir.Value, bases: list[ir.Value], at: list[ir.Value], lanes: int
+    ) -> tuple[ir.Value, ir.Value]:
         """The number that a row's sum starts from, and the first term that is left to add."""
         constant = self.kernel.constant
         if self.addend is not None:
@@ -175,7 +177,7 @@ class _Emitter:
         weight, value = self._term(first, bases, lanes)
         return arith.mulf(weight, value), arith.addi(first, self._index(1))
 
-    def _term(self, term: ir.Value, bases, lanes: int) -> tuple[ir.Value, ir.Value]:
+    def _term(self, term: ir.Value, bases: list[ir.Value], lanes: int) -> tuple[ir.Value, ir.Value]:
         """Weight and input value of one non-zero."""
         weight = memref.load(self.tables["weight"], [term])
         if lanes > 1:

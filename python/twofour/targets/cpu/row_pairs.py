@@ -86,7 +86,9 @@ def sum_row_pairs(inputs: Sequence[PairedTerms], count: int, first: int = 0) -> 
 def _steps(terms: PairedTerms, count: int, first: int) -> list[Step]:
     found: dict[tuple[tuple[Signed, ...], ...], list[tuple[int, float]]] = defaultdict(list)
 
-    def add(target: int, weight: float, term: Term, row: int, minus: tuple[Signed, ...] = ()):
+    def add(
+        target: int, weight: float, term: Term, row: int, minus: tuple[Signed, ...] = ()
+    ) -> None:
         if weight:
             found[term.shifted((row, 0)), minus].append((target, weight))
 

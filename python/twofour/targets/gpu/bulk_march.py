@@ -87,7 +87,15 @@ class BulkMarch:
         # Shared memory is gone when the block has ended.
         nvvm.cp_async_bulk_wait_group(0, read=True)
 
-    def _block_tile(self, product, tile: Index, count: Index, stage, parity, staging) -> None:
+    def _block_tile(
+        self,
+        product: TileProduct,
+        tile: Index,
+        count: Index,
+        stage: ir.Value,
+        parity: ir.Value,
+        staging: ir.Value,
+    ) -> None:
         layout, code = self.layout, self.code
         index = ir.IndexType.get()
         number, place = (arith.index_castui(index, x) for x in (stage, staging))

@@ -20,6 +20,7 @@ from twofour.layout.chunks import chunk_operator
 from twofour.layout.crush import crush
 from twofour.layout.fragments import fragment_for
 from twofour.layout.matching import apply_permutation, permute_2to4
+from twofour.layout.patch import PatchOperator
 from twofour.layout.rolling import rolling_layouts
 from twofour.layout.search import best_tile
 from twofour.layout.stream import StreamLayout, stream_layouts
@@ -243,7 +244,7 @@ def _dense(wanted: _Sweep) -> Costs:
     return _tile(wanted, crush(offsets, weights, best_tile(offsets, weights)[0]), sparse=False)
 
 
-def _tile(wanted: _Sweep, operator, sparse: bool) -> Costs:
+def _tile(wanted: _Sweep, operator: PatchOperator, sparse: bool) -> Costs:
     _check_range(wanted, wanted.sweep)
     operands, parts = operands_of(wanted.arithmetic)
     fragment = fragment_for(operands, sparse)

@@ -4,7 +4,7 @@
 from dataclasses import replace
 
 from twofour.analysis import Analysis
-from twofour.mlir import ir
+from twofour.mlir import func, ir
 from twofour.mlir_support import error_at, nested_ops
 from twofour.runtime import Launch, Loop, field_entry, step_entry
 from twofour.runtime.loops import Step
@@ -57,7 +57,7 @@ def halo_kinds(found: Analysis) -> dict[int, tuple[int, ...]]:
     return {rank: tuple(sorted(bits for r, bits in kinds if r == rank)) for rank in ranks}
 
 
-def program_entry(found: Analysis, main) -> dict:
+def program_entry(found: Analysis, main: func.FuncOp) -> dict:
     """What a manifest says of the function `main` to run.
 
     Raises TwofourError, located at the op, for what a plan of launches cannot hold.

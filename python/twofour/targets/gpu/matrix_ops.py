@@ -115,7 +115,9 @@ class MatrixOps:
             c = self._multiply(a[i], b[j], c, metadata)
         return list(c)
 
-    def _multiply(self, a, b, c, metadata) -> list[ir.Value]:
+    def _multiply(
+        self, a: list[ir.Value], b: list[ir.Value], c: Sequence[ir.Value], metadata: ir.Value | None
+    ) -> list[ir.Value]:
         fragment = self.fragment
         results = llvm.StructType.get_literal([self.accumulation] * len(c))
         shape = ir.Attribute.parse(f"#nvvm.shape<m = {fragment.m}, n = 8, k = {fragment.k}>")

@@ -273,7 +273,7 @@ class Strip:
                 self._store(values, place)
                 continue
 
-            def write(values=values, place=place) -> None:
+            def write(values: ir.Value = values, place: Index = place) -> None:
                 self._write_some(values, place, step)
 
             if layout.rank == 3:

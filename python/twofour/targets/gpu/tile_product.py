@@ -304,7 +304,7 @@ class TileProduct:
             if self.block.element != self.ops.accumulation:
                 value = arith.truncf(self.block.element, value)
 
-            def store(value=value, place=place) -> None:
+            def store(value: ir.Value = value, place: ir.Value = place) -> None:
                 at = self.block.further(self.block.further(place, base), further)
                 llvm.store(value, at)
 

@@ -111,7 +111,7 @@ class BlockCode:
             ones, constants = code.splat(1.0), code.splat(self.fields.constant)
             tiles = [code.outer_product(ones, constants, tile) for tile in tiles]
 
-        def store(row: ir.Value, _) -> None:
+        def store(row: ir.Value, _: list[ir.Value]) -> None:
             outputs = self._outputs(self.fields.target, row)
             for tile, (i, u) in self._by_name(tiles):
                 code.store_slice(tile, row, outputs[i], [code.kept_vectors(u)])

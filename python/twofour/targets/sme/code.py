@@ -153,7 +153,14 @@ class ScalableCode:
             [],
         )
 
-    def load_slice(self, tile, slice_index, view, at, mask=None) -> ir.Value:
+    def load_slice(
+        self,
+        tile: ir.Value,
+        slice_index: ir.Value,
+        view: ir.Value,
+        at: Sequence[ir.Value],
+        mask: ir.Value | None = None,
+    ) -> ir.Value:
         """The tile with row `slice_index` read from memory."""
         return ir.Operation.create(
             "arm_sme.load_tile_slice",
@@ -161,7 +168,9 @@ class ScalableCode:
             operands=[view, mask or self.all, tile, *at, slice_index],
         ).results[0]
 
-    def store_slice(self, tile, slice_index, view, at) -> None:
+    def store_slice(
+        self, tile: ir.Value, slice_index: ir.Value, view: ir.Value, at: Sequence[ir.Value]
+    ) -> None:
         """Write row `slice_index` of the tile to memory."""
         ir.Operation.create(
             "arm_sme.store_tile_slice", operands=[tile, slice_index, self.all, view, *at]
