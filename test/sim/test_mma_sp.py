@@ -64,7 +64,7 @@ def name(case: tuple) -> str:
 
 
 def instruction(
-    shape: str, a: str, b: str, c: str, selector: int, ordered: bool, modifier: str = ""
+    shape: str, a: str, b: str, c: str, selector: float, ordered: bool, modifier: str = ""
 ) -> Snippet:
     m, n, k = extents(shape)
     sizes = [m * k // 2 * ELEMENT_BITS[a] // 1024, k * n * ELEMENT_BITS[b] // 1024]
@@ -77,7 +77,7 @@ def instruction(
     kind = ".sp::ordered_metadata" if ordered else ".sp"
     return Snippet(
         f"mma{kind}.sync.aligned.{shape}.row.col{modifier}.{c}.{a}.{b}.{c} "
-        f"{operands}, {groups[3]}, {selector:#x};",
+        f"{operands}, {groups[3]}, {selector};",
         inputs=("b32",) * sum(sizes),
         outputs=(register_type(c),) * sizes[2],
         target="sm_90" if a[0] == "e" else "sm_80",
@@ -283,8 +283,9 @@ def test_illegal_selector_is_refused(shape):
     limit = selectors(*shape[:2])
     a, b, c, _, words = operands((*shape, 0, True), small_integers, 6)
     message = f"selector below {limit} for {shape[0]} of {shape[1]}"
-    with pytest.raises(TwofourError, match=message):
-        run((*shape, limit, True), a, b, c, words)
+    for selector in (limit, 0.5):
+        with pytest.raises(TwofourError, match=message):
+            run((*shape, selector, True), a, b, c, words)
     fragments = [np.zeros((1, 32, registers), dtype=np.uint32) for registers in (4, 4, 4)]
     for selector in (limit, -1):
         with pytest.raises(TwofourError, match=f"{message}, got {selector}"):

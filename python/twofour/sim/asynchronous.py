@@ -8,8 +8,9 @@ until the thread that copies waits for the group; then they count as written by 
 import numpy as np
 
 from twofour.sim import bulk, mbarrier
+from twofour.sim.copy_groups import group_count
 from twofour.sim.counting import Counting
-from twofour.sim.decode import Binder, Modifiers, PerLane, Step, decodes, over_lanes
+from twofour.sim.decode import Binder, Modifiers, PerLane, Step, decodes, integer_of, over_lanes
 from twofour.sim.machine import Active
 from twofour.sim.memory import UNSIGNED
 from twofour.sim.ptx import Immediate, Instruction
@@ -35,10 +36,8 @@ def copy(binder: Binder, instruction: Instruction) -> Step:
     if modifiers.flag("wait_group"):
         modifiers.done()
         binder.count_operands(instruction, 1)
-        count = instruction.operands[0]
-        if not isinstance(count, Immediate) or count.value < 0:
-            binder.error(instruction, "expected a constant number of groups")
-        return lambda active: binder.asynchronous.wait(instruction, active, count.value)
+        count = group_count(binder, instruction)
+        return lambda active: binder.asynchronous.wait(instruction, active, count)
     if modifiers.flag("mbarrier"):
         return mbarrier.decode_copy_arrival(binder, instruction, modifiers)
     return _copy(binder, instruction, modifiers)
@@ -53,12 +52,9 @@ def _copy(binder: Binder, instruction: Instruction, modifiers: Modifiers) -> Ste
     modifiers.take(*_HINTS)
     modifiers.done()
     binder.count_operands(instruction, 3, 4, 5)
-    size = instruction.operands[2]
-    if not isinstance(size, Immediate) or size.value not in (
-        (16,) if cache == "cg" else (4, 8, 16)
-    ):
+    size = integer_of(instruction.operands[2])
+    if size not in ((16,) if cache == "cg" else (4, 8, 16)):
         binder.error(instruction, f"expected a constant copy size of 4, 8 or 16 ({cache})")
-    size = size.value
     element, count = (8, 2) if size == 16 else (size, 1)
     to = binder.address(instruction, instruction.operands[0])
     origin = binder.address(instruction, instruction.operands[1])

@@ -3,10 +3,10 @@
 
 import numpy as np
 
-from twofour.sim.decode import Binder, Modifiers, Step, assign, decodes
+from twofour.sim.decode import Binder, Modifiers, Step, assign, decodes, integer_of
 from twofour.sim.integer import BITS, INTEGERS
 from twofour.sim.machine import Active
-from twofour.sim.ptx import Immediate, Instruction
+from twofour.sim.ptx import Instruction
 from twofour.sim.variables import SIZES
 
 
@@ -216,14 +216,14 @@ def lookup_logic(binder: Binder, instruction: Instruction) -> Step:
     binder.count_operands(instruction, 5)
     target = binder.destination(instruction, instruction.operands[0], "b32")
     a, b, c = (binder.source(instruction, o, "b32") for o in instruction.operands[1:4])
-    table = instruction.operands[4]
-    if not isinstance(table, Immediate) or not 0 <= table.value <= 255:
+    table = integer_of(instruction.operands[4])
+    if table is None or not 0 <= table <= 255:
         binder.error(instruction, "expected a constant below 256 as the table of lop3")
 
     def run(active: Active) -> None:
         result = np.zeros(target.shape, np.uint32)
         for row in range(8):
-            if table.value >> row & 1:
+            if table >> row & 1:
                 term = a if row & 4 else ~a
                 term = term & (b if row & 2 else ~b)
                 result |= term & (c if row & 1 else ~c)

@@ -10,10 +10,11 @@ import numpy as np
 
 from twofour.sim import tensor_copy
 from twofour.sim.chunks import CHUNK, lanes_of, read_chunks, shared_offsets, write_chunks
+from twofour.sim.copy_groups import group_count
 from twofour.sim.counting import Counting
 from twofour.sim.decode import Binder, Modifiers, Step, over_lanes
 from twofour.sim.machine import Active
-from twofour.sim.ptx import Immediate, Instruction
+from twofour.sim.ptx import Instruction
 
 
 def decode(binder: Binder, instruction: Instruction, modifiers: Modifiers) -> Step:
@@ -26,10 +27,8 @@ def decode(binder: Binder, instruction: Instruction, modifiers: Modifiers) -> St
         modifiers.flag("read")
         modifiers.done()
         binder.count_operands(instruction, 1)
-        count = instruction.operands[0]
-        if not isinstance(count, Immediate) or count.value < 0:
-            binder.error(instruction, "expected a constant number of groups")
-        return lambda active: binder.bulk_reads.wait(instruction, active, count.value)
+        count = group_count(binder, instruction)
+        return lambda active: binder.bulk_reads.wait(instruction, active, count)
     if modifiers.flag("tensor"):
         return tensor_copy.decode(binder, instruction, modifiers)
     if modifiers.left[:2] == ["global", "shared::cta"]:

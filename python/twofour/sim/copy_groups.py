@@ -5,9 +5,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from twofour.sim.decode import Binder
+from twofour.sim.decode import Binder, integer_of
 from twofour.sim.machine import Active
 from twofour.sim.ptx import Instruction
+
+
+def group_count(binder: Binder, instruction: Instruction) -> int:
+    """The groups that a `wait_group` leaves pending; raises TwofourError where it says none."""
+    count = integer_of(instruction.operands[0])
+    if count is None or count < 0:
+        binder.error(instruction, "expected a constant number of groups")
+    return count
 
 
 @dataclass

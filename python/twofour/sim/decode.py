@@ -30,6 +30,7 @@ from twofour.sim.ptx import (
     Register,
     Symbol,
     Vector,
+    spelled,
 )
 from twofour.sim.registers import Allocation
 from twofour.sim.shared import SharedSpace
@@ -165,7 +166,7 @@ class Binder:
     def wide(self, instruction: Instruction, operand: Operand) -> np.ndarray:
         """The array [lanes, 2] behind a 128-bit register."""
         if self.size_of(operand) != 16:
-            self.error(instruction, f"expected a .b128 register, got {_spelled(operand)}")
+            self.error(instruction, f"expected a .b128 register, got {spelled(operand)}")
         return self.register(operand.name)
 
     def size_of(self, operand: Operand) -> int | None:
@@ -187,7 +188,7 @@ class Binder:
         if isinstance(operand, Negated) and kind == "pred":
             self.error(instruction, "a negated predicate cannot be read here")
         if not isinstance(operand, Register):
-            self.error(instruction, f"expected a value of type .{kind}, got {_spelled(operand)}")
+            self.error(instruction, f"expected a value of type .{kind}, got {spelled(operand)}")
         if operand.name in SPECIAL_REGISTERS:
             if kind == "pred":
                 self.error(instruction, f"expected a predicate register, got {operand.name}")
@@ -217,7 +218,7 @@ class Binder:
     def destination(self, instruction: Instruction, operand: Operand, kind: str) -> np.ndarray:
         """A register of the size of a PTX type to write."""
         if not isinstance(operand, Register) or operand.name in SPECIAL_REGISTERS:
-            self.error(instruction, f"expected a register, got {_spelled(operand)}")
+            self.error(instruction, f"expected a register, got {spelled(operand)}")
         return self._view(instruction, operand, kind, False)
 
     def extended(self, instruction: Instruction, operand: Operand, kind: str) -> np.ndarray:
@@ -264,7 +265,7 @@ class Binder:
     def address(self, instruction: Instruction, operand: Operand) -> PerLane:
         """A function from active lanes to the addresses (int64, one for each) of an operand."""
         if not isinstance(operand, Address):
-            self.error(instruction, f"expected an address, got {_spelled(operand)}")
+            self.error(instruction, f"expected an address, got {spelled(operand)}")
         if operand.coordinates is not None:
             self.error(instruction, f"unexpected coordinates in an address of {instruction.opcode}")
         base, offset = operand.base, operand.offset
@@ -310,6 +311,12 @@ def immediate(instruction: Instruction, operand: Immediate, kind: str) -> Scalar
     return dtype(value)
 
 
+def integer_of(operand: Operand) -> int | None:
+    """The integer that an operand says, None for operands of another kind."""
+    is_integer = isinstance(operand, Immediate) and isinstance(operand.value, int)
+    return operand.value if is_integer else None
+
+
 def assign(target: np.ndarray, value: Value | int, active: Active) -> None:
     """Write values over all lanes, in the active ones."""
     np.copyto(target, value, where=active.mask, casting="unsafe")
@@ -339,9 +346,3 @@ def _register_array(size: int, lanes: int) -> np.ndarray:
     if size == 16:
         return np.zeros((lanes, 2), np.uint64)
     return np.zeros(lanes, _REGISTER_TYPES[size])
-
-
-def _spelled(operand: Operand) -> str:
-    if isinstance(operand, Register | Symbol):
-        return operand.name
-    return type(operand).__name__.lower()

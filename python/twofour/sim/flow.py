@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from twofour.errors import TwofourError
-from twofour.sim.ptx import Instruction, Kernel, Label, Operand
+from twofour.sim.ptx import Instruction, Kernel, Label, Operand, spelled
 
 
 @dataclass
@@ -70,7 +70,7 @@ def _successors(
 
     def target(label: Operand) -> int:
         if not isinstance(label, Label) or label.name not in kernel.labels:
-            raise TwofourError(f"expected a label, got {label}", last.location)
+            raise TwofourError(f"expected a label, got {spelled(label)}", last.location)
         return number.get(kernel.labels[label.name], leave)
 
     if segment.kind == "bra":

@@ -37,7 +37,8 @@ def arithmetic(binder: Binder, instruction: Instruction) -> Step:
     if carry:
         binder.error(instruction, f"unsupported modifier .cc of {instruction.opcode}")
     part = modifiers.need("lo", "hi", "wide") if root in ("mul", "mad") else None
-    saturate = root in ("add", "sub", "mad") and modifiers.flag("sat")
+    may_saturate = kind == "s32" and (root in ("add", "sub") or (root, part) == ("mad", "hi"))
+    saturate = may_saturate and modifiers.flag("sat")
     modifiers.done()
     counts = {"mad": 4, "abs": 2, "neg": 2}
     binder.count_operands(instruction, counts.get(root, 3))
@@ -50,12 +51,12 @@ def arithmetic(binder: Binder, instruction: Instruction) -> Step:
             return lambda active: assign(target, product(*sources), active)
         addend = binder.source(instruction, instruction.operands[3], target_kind)
         if saturate:
-            return _saturating(target, np.add, lambda: product(*sources), addend, kind)
+            return _saturating(target, np.add, lambda: product(*sources), addend)
         return lambda active: np.add(product(*sources), addend, out=target, where=active.mask)
     if saturate:
         first, second = sources
         operation = np.add if root == "add" else np.subtract
-        return _saturating(target, operation, lambda: first, second, kind)
+        return _saturating(target, operation, lambda: first, second)
     if root in ("div", "rem"):
         divide = _quotient if root == "div" else _remainder
         return lambda active: assign(target, divide(*sources, kind), active)
@@ -133,7 +134,7 @@ def _remainder(a: Value, b: Value, kind: str) -> np.ndarray:
 
 
 def _saturating(
-    target: np.ndarray, operation: Binary, first: Callable[[], Value], second: Value, kind: str
+    target: np.ndarray, operation: Binary, first: Callable[[], Value], second: Value
 ) -> Step:
     limits = np.iinfo(np.int32)
 
@@ -152,9 +153,9 @@ def _with_carry(
     part = modifiers.need("lo", "hi") if root in ("madc", "mad") else None
     modifiers.done()
     unsigned = "u" + kind[1:]
+    binder.count_operands(instruction, 4 if part else 3)
     target = binder.destination(instruction, instruction.operands[0], unsigned)
     sources = [binder.source(instruction, o, unsigned) for o in instruction.operands[1:]]
-    binder.count_operands(instruction, 4 if part else 3)
     carry = binder.carry
     reads = root.endswith("c")
     product = _product(unsigned, part) if part else None

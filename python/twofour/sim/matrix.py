@@ -7,9 +7,9 @@ import numpy as np
 
 from twofour.sim import tensor
 from twofour.sim.counting import Counting
-from twofour.sim.decode import Binder, Modifiers, PerLane, Step, Value, decodes, put
+from twofour.sim.decode import Binder, Modifiers, PerLane, Step, Value, decodes, integer_of, put
 from twofour.sim.machine import Active
-from twofour.sim.ptx import Immediate, Instruction
+from twofour.sim.ptx import Instruction
 
 _KINDS = ("f16", "bf16", "tf32", "f32", "f64", "s8", "u8", "s32", "e4m3", "e5m2")
 
@@ -102,9 +102,9 @@ def multiply(binder: Binder, instruction: Instruction) -> Step:
 
         return run
     metadata = binder.source(instruction, instruction.operands[4], "b32")
-    selector = instruction.operands[5]
+    selector = integer_of(instruction.operands[5])
     limit = tensor.SPARSE_SHAPES[a_kind][shape]
-    if not isinstance(selector, Immediate) or not 0 <= selector.value < limit:
+    if selector is None or not 0 <= selector < limit:
         binder.error(
             instruction, f"expected a constant selector below {limit} for {shape} of {a_kind}"
         )
@@ -116,7 +116,7 @@ def multiply(binder: Binder, instruction: Instruction) -> Step:
         parts = [_gathered(sources, active, dtype) for sources in (a, b, c)]
         words = _gathered([metadata], active, np.uint32)[:, :, 0]
         try:
-            d = tensor.mma_sp(*types, *parts, words, selector.value, ordered, saturate)
+            d = tensor.mma_sp(*types, *parts, words, selector, ordered, saturate)
         except tensor.MetadataError as error:
             warps = np.arange(binder.machine.warps) if active.lanes is None else active.warp_rows
             lane = int(warps[error.warp]) * 32 + error.lane
@@ -145,15 +145,13 @@ def _matrix_modifiers(
     return count, trans, bool(shared)
 
 
-def _row_lanes(binder: Binder, instruction: Instruction, active: Active, count: int) -> np.ndarray:
+def _row_lanes(binder: Binder, active: Active, count: int) -> np.ndarray:
     """Lanes that address the rows of the matrices: the first 8 * count of every warp."""
     warps = np.arange(binder.machine.warps) if active.lanes is None else active.warp_rows
     return (warps[:, None] * 32 + np.arange(8 * count)).reshape(-1)
 
 
-def _offsets(
-    addresses: PerLane, active: Active, lanes: np.ndarray, count: int, generic: bool
-) -> np.ndarray:
+def _offsets(addresses: PerLane, active: Active, count: int, generic: bool) -> np.ndarray:
     values = addresses(active).reshape(-1, 32)[:, : 8 * count].reshape(-1)
     # Generic addresses of shared memory; what is not one stays out of bounds.
     return values - (1 << 56) if generic else np.ascontiguousarray(values)
@@ -173,8 +171,8 @@ def load_matrices(binder: Binder, instruction: Instruction) -> Step:
 
     def run(active: Active) -> None:
         check(active)
-        lanes = _row_lanes(binder, instruction, active, count)
-        offsets = _offsets(addresses, active, lanes, count, not shared)
+        lanes = _row_lanes(binder, active, count)
+        offsets = _offsets(addresses, active, count, not shared)
         rows = binder.shared.load(instruction, offsets, lanes, 8, 2)
         counting.of_matrices(offsets.reshape(-1, 8), len(lanes) // (8 * count))
         rows = rows.view(np.uint16).reshape(-1, 8 * count, 8)
@@ -194,8 +192,8 @@ def store_matrices(binder: Binder, instruction: Instruction) -> Step:
 
     def run(active: Active) -> None:
         check(active)
-        lanes = _row_lanes(binder, instruction, active, count)
-        offsets = _offsets(addresses, active, lanes, count, not shared)
+        lanes = _row_lanes(binder, active, count)
+        offsets = _offsets(addresses, active, count, not shared)
         rows = tensor.stmatrix(_gathered(sources, active, np.uint32), count, trans)
         rows = np.ascontiguousarray(rows).view(np.uint64).reshape(-1, 2)
         binder.shared.store(instruction, offsets, lanes, rows, 8, 2)

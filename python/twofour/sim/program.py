@@ -27,7 +27,7 @@ from twofour.sim import (
 )
 from twofour.sim.constant import ConstantSpace
 from twofour.sim.counters import Counters
-from twofour.sim.decode import DECODERS, Binder, Step, Value
+from twofour.sim.decode import DECODERS, Binder, Step, Value, integer_of
 from twofour.sim.globals import GlobalSpace
 from twofour.sim.local import LocalSpace
 from twofour.sim.machine import Active, Machine
@@ -335,5 +335,5 @@ def _accessed(instruction: Instruction) -> int:
         return access.width(instruction)
     if _is_tensor_store(instruction):
         return min(ITEMSIZES.values())
-    size = getattr(instruction.operands[2], "value", 16)
-    return size if size in (4, 8) else 16
+    sizes = [integer_of(operand) for operand in instruction.operands[2:3]]
+    return next((size for size in sizes if size in (4, 8)), 16)

@@ -70,6 +70,13 @@ class Label:
 Operand = Register | Negated | Immediate | Symbol | Address | Vector | Pair | Label
 
 
+def spelled(operand: Operand) -> str:
+    """An operand in a message: its name, or its kind where it has none."""
+    if isinstance(operand, Register | Symbol | Label):
+        return operand.name
+    return type(operand).__name__.lower()
+
+
 @dataclass(frozen=True)
 class Instruction:
     """One instruction: `@[!]guard root.modifier... operands;`."""

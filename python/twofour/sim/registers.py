@@ -93,22 +93,20 @@ def allocate(kernel: Kernel, segments: list[Segment]) -> Allocation:
     """Arrays for the registers of a kernel whose segments are in execution order."""
     names = list(kernel.registers)
     bit = {name: 1 << i for i, name in enumerate(names)}
-    uses, defines, certain = [], [], []
+    uses, certain = [], []
     for segment in segments:
-        used = defined = sure = 0
+        used = sure = 0
         for instruction in kernel.body[segment.start : segment.end]:
             for name in read(instruction):
                 used |= bit[name] & ~sure
-            for name in written(instruction):
-                defined |= bit[name]
-                if instruction.guard is None:
+            if instruction.guard is None:
+                for name in written(instruction):
                     sure |= bit[name]
         uses.append(used)
-        defines.append(defined)
         certain.append(sure)
     live_out = _live(segments, uses, certain)
     tracked = _maybe_undefined(kernel, segments, certain, bit) - _dropped(kernel)
-    return _share(kernel, segments, uses, defines, certain, live_out, tracked)
+    return _share(kernel, segments, uses, certain, live_out, tracked)
 
 
 def _live(segments: list[Segment], uses: list[int], certain: list[int]) -> list[int]:
@@ -196,7 +194,6 @@ def _share(
     kernel: Kernel,
     segments: list[Segment],
     uses: list[int],
-    defines: list[int],
     certain: list[int],
     live_out: list[int],
     tracked: set[str],

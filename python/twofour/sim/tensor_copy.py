@@ -50,7 +50,9 @@ class _Boxes:
 
     def __init__(self, binder: Binder, instruction: Instruction, operand: Operand, rank: int):
         if not isinstance(operand, Address) or operand.coordinates is None:
-            binder.error(instruction, f"expected a tensor map and coordinates in {instruction}")
+            binder.error(
+                instruction, f"expected a tensor map and coordinates in {instruction.opcode}"
+            )
         elements = operand.coordinates.elements
         if len(elements) != rank:
             binder.error(instruction, f"expected {rank} coordinates, got {len(elements)}")
