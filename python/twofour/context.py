@@ -15,16 +15,17 @@ DIALECTS: tuple[type[ext.Dialect], ...] = (stencil.Stencil, nm.NM)
 for _module in (stencil, nm):
     sys.modules.setdefault(f"{PACKAGE}.dialects.{_module.__name__.split('.')[-1]}", _module)
 
+# The frequent ones first: those that do not take an attribute print it into an error.
 _DENSE_ARRAYS = (
+    ir.DenseI64ArrayAttr,
+    ir.DenseF64ArrayAttr,
+    ir.DenseI32ArrayAttr,
     ir.DenseBoolArrayAttr,
     ir.DenseI8ArrayAttr,
     ir.DenseI16ArrayAttr,
-    ir.DenseI32ArrayAttr,
-    ir.DenseI64ArrayAttr,
     ir.DenseF32ArrayAttr,
-    ir.DenseF64ArrayAttr,
 )
-_DENSE_ELEMENTS = (ir.DenseIntElementsAttr, ir.DenseFPElementsAttr)
+_DENSE_ELEMENTS = (ir.DenseFPElementsAttr, ir.DenseIntElementsAttr)
 
 
 def _read_every_attribute() -> None:

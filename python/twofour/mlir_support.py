@@ -63,12 +63,13 @@ def int_rows(attribute: ir.Attribute, rank: int, what: str) -> np.ndarray:
 
 def float_rows(attribute: ir.Attribute, what: str) -> np.ndarray:
     """A float64 matrix from `[array<f64: ..>, ..]`; rows of one length."""
+    is_array = isinstance(attribute, ir.ArrayAttr)
+    arrays = list(attribute) if is_array else []
     expect(
-        isinstance(attribute, ir.ArrayAttr)
-        and all(isinstance(row, ir.DenseF64ArrayAttr) for row in attribute),
+        is_array and all(isinstance(row, ir.DenseF64ArrayAttr) for row in arrays),
         f"expected {what} as rows 'array<f64: ...>'",
     )
-    rows = [list(row) for row in attribute]
+    rows = [list(row) for row in arrays]
     lengths = sorted({len(row) for row in rows})
     expect(len(lengths) == 1, f"expected {what} with rows of one length, got lengths {lengths}")
     return np.array(rows, dtype=np.float64)
