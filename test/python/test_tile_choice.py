@@ -23,6 +23,7 @@ from twofour.runtime.tiles.choice import (
     past_caches,
     worth_threads,
 )
+from twofour.runtime.tiles.parts import cut
 from twofour.runtime.tiles.steps import Geometry
 from twofour.runtime.tiles.streamed import is_streamed
 
@@ -82,6 +83,19 @@ def test_large_arrays_of_three_axes_stream_through_the_last_cache(shape, threads
         planes = (small.steps - 1) * 12
     section = math.prod(n + 2 * (small.steps - 1) for n in small.extents[1:])
     assert small.steps >= 2 and planes * section * 8 <= 1 << 19
+
+
+@pytest.mark.parametrize(
+    "shape", [(8, 1000, 1000), (11, 1000, 1000), (3000, 7, 1000), (9, 200_000)]
+)
+@pytest.mark.parametrize("threads", [2, 3, 8])
+@pytest.mark.parametrize("steps", [1, 4])
+def test_thin_domains_have_tiles_for_all_threads(shape, threads, steps):
+    """Parts are no shorter than the reach of a step: short axes have few, whatever is asked for."""
+    choice = choose(shape, reach=3, terms=19, steps=steps, threads=threads, boundary="fixed")
+    parts = cut(domain(shape, 3, "fixed"), choice.extents)
+    assert math.prod(map(len, parts)) >= threads
+    assert all(extent >= min(6, n) for extent, n in zip(choice.extents, shape, strict=True))
 
 
 def test_arrays_that_stay_in_the_last_cache_take_one_step_at_a_time():

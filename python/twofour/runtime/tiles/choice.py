@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from twofour.runtime.processor import LARGE_SHARE, Caches
 from twofour.runtime.slices import ordinary_points
+from twofour.runtime.tiles.parts import most_parts
 from twofour.runtime.tiles.steps import Geometry
 from twofour.runtime.tiles.streamed import is_streamed, window
 
@@ -176,7 +177,9 @@ def _of_depth(
         for below, above in zip(geometry.below, geometry.above, strict=True)
     ]
     for extents in _extents(geometry, itemsize, depth, grown, threads, machine):
-        counts = [-(-n // e) for n, e in zip(interior, extents, strict=True)]
+        most = (most_parts(geometry, axis) for axis in range(geometry.rank))
+        counts = [min(-(-n // e), m) for n, e, m in zip(interior, extents, most, strict=True)]
+        extents = tuple(max(e, n // c) for e, n, c in zip(extents, interior, counts, strict=True))
         tiles = math.prod(counts)
         # A tile shrinks by one reach a step: on average it is as large as at half its depth.
         redundancy = math.prod(

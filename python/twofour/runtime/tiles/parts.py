@@ -13,14 +13,22 @@ ROWS = 8
 FEWER_PARTS, MANY_PARTS = 2 / 3, 16
 
 
+def most_parts(geometry: Geometry, axis: int) -> int:
+    """How many parts an axis of the interior may have: none is shorter than the reach of a step.
+
+    What lies beyond an end depends on cells within a reach of it.
+    """
+    reach = max(1, geometry.below[axis] + geometry.above[axis])
+    return max(1, geometry.interior.shape[axis] // reach)
+
+
 def cut(
     geometry: Geometry, extents: Sequence[int], blocks: Blocks = POINTS
 ) -> list[list[tuple[int, int]]]:
     """Cut the interior into parts of about `extents` points an axis, of about one size.
 
     Long rows are cut between blocks, and many of them, or of their planes, such that those computed
-    at once leave nothing. No part is shorter than the reach of a step, unless the interior is: what
-    lies beyond an end depends on cells within a reach of it.
+    at once leave nothing. There are no more than `most_parts`.
     """
     last = geometry.rank - 1
     at_once = {last: blocks.points, last - 1: ROWS, last - 2: geometry.planes}
@@ -30,7 +38,7 @@ def cut(
         extent = upper - lower
         least = max(1, geometry.below[axis] + geometry.above[axis])
         size = at_once.get(axis, 1)
-        count = max(1, min(-(-extent // max(1, wanted)), extent // least))
+        count = min(-(-extent // max(1, wanted)), most_parts(geometry, axis))
         # Rounded to whole blocks, parts are shorter by less than one. Few of them that are little
         # more than a block would be of sizes too different for threads to share.
         rounded = extent // (least + size - 1)
