@@ -131,6 +131,16 @@ def test_several_steps_are_taken_within_the_cache_of_a_core_where_the_last_one_i
         assert scratch <= 0.7 * MESH.second
 
 
+@pytest.mark.parametrize("threads", [2, 4])
+def test_threads_that_find_their_parts_in_their_own_caches_have_one_each(threads):
+    """Those of MESH have room for 149 rows of 700 numbers in each of two arrays."""
+    for rows, parts in ((140, 1), (160, 4)):
+        geometry = domain((rows * threads, 700))
+        found = {choice.extents[0] for choice in _of_depth(geometry, 8, 9, 1, threads, MESH)}
+        # Beside those of sweeps that turn round.
+        assert max(found) == rows // parts
+
+
 def test_single_steps_turn_round_in_the_cache_of_a_core():
     def extents(shape, machine):
         return choose(shape, steps=1, machine=machine, boundary="fixed").extents

@@ -218,10 +218,10 @@ def _transfers(
     machine: Caches,
 ) -> float:
     """Cycles a point and step, and byte of a point, that source and target take to come and go."""
-    second = SHARE * machine.second
-    footprint = 2 * math.prod(geometry.interior.shape) * itemsize
-    if footprint <= second * threads:
+    if _stay_apart(geometry, itemsize, threads, machine):
         return 3 / NEAR / depth
+    second = SHARE * machine.second
+    footprint = _footprint(geometry, itemsize)
     # Arrays that are twice too large leave nothing behind for the next sweep.
     cached = min(1, max(0, 2 - footprint / (SHARE * machine.last)))
     rate = cached / machine.last_rate + (1 - cached) / MEMORY
@@ -235,6 +235,16 @@ def _transfers(
         tile = 2 * math.prod(extents) * itemsize
         found = min(1, max(0, machine.second - tile) * threads / footprint)
     return 3 * (rate - found * farther) + (reads - 1) * farther
+
+
+def _footprint(geometry: Geometry, itemsize: int) -> int:
+    """Bytes of source and target."""
+    return 2 * math.prod(geometry.interior.shape) * itemsize
+
+
+def _stay_apart(geometry: Geometry, itemsize: int, threads: int, machine: Caches) -> bool:
+    """Whether the second-level caches of all threads hold source and target."""
+    return _footprint(geometry, itemsize) <= SHARE * machine.second * threads
 
 
 def _reads(
@@ -313,10 +323,13 @@ def _extents(
     least[-1] = max(1, SHORTEST_ROW // itemsize)
     choices = [list(_halved(*pair)) for pair in zip(interior, least, strict=True)][1:]
     if depth == 1:
-        # Enough parts for the threads to share out, and for sweeps to turn round.
-        fair = -(-interior[0] // (4 * threads)) if threads > 1 else interior[0]
+        # Enough parts for the threads to share out, but where each finds its own in its cache: what
+        # another one takes over has to move there, and back.
+        parts = threads if _stay_apart(geometry, itemsize, threads, machine) else 4 * threads
+        fair = -(-interior[0] // parts) if threads > 1 else interior[0]
         for rest in itertools.product(*choices):
             yield (fair, *rest)
+        # For sweeps to turn round.
         section = itemsize * math.prod(interior[1:])
         short = max(SHORTEST_TURN, int(TURNING_SHARE * machine.second / 2 / section))
         if short < fair:
