@@ -46,6 +46,7 @@ WORTH_SKEWING = 0.95
 # arithmetic, no more.
 MULTIPLY_ADDS = 64  # bytes of multiply-adds a cycle
 NEAR, MEMORY = 32, 5  # bytes a cycle from L2 and from memory
+OTHERS = 4  # cycles a byte from the second-level cache of another core
 SHOWN = 0.25  # of the work beside the longest: it overlaps, but not all of it
 SHOWN_OF_PLANES = 0.8  # in tiles that are small boxes of planes, of which rows are far apart
 COMMAND = 60  # cycles to start a sweep of a tile
@@ -72,7 +73,10 @@ class ResidentChoice:
 
 @dataclass(frozen=True)
 class TileChoice:
-    """Steps of a tile, its extents, and the cycles a point and step is expected to take."""
+    """Steps of a tile, its extents, and the cycles a point and step is expected to take.
+
+    They are those of all threads together, also of such that wait or are left out.
+    """
 
     steps: int
     extents: tuple[int, ...]
@@ -171,7 +175,8 @@ def _of_depth(
     """Tiles of so many steps; with `haloed` of one step, in arrays that hold the halo."""
     interior = geometry.interior.shape
     points = math.prod(interior)
-    threads = worth_threads(ordinary_points(points * depth, work), threads)
+    asked = threads
+    threads = worth_threads(ordinary_points(points * depth, work), asked)
     grown = [
         (depth - 1) * (below + above)
         for below, above in zip(geometry.below, geometry.above, strict=True)
@@ -179,7 +184,8 @@ def _of_depth(
     for extents in _extents(geometry, itemsize, depth, grown, threads, machine):
         most = (most_parts(geometry, axis) for axis in range(geometry.rank))
         counts = [min(-(-n // e), m) for n, e, m in zip(interior, extents, most, strict=True)]
-        extents = tuple(max(e, n // c) for e, n, c in zip(extents, interior, counts, strict=True))
+        # Parts are of about one size, whatever was asked for.
+        extents = tuple(-(-n // count) for n, count in zip(interior, counts, strict=True))
         tiles = math.prod(counts)
         # A tile shrinks by one reach a step: on average it is as large as at half its depth.
         redundancy = math.prod(
@@ -200,13 +206,14 @@ def _of_depth(
             shown = SHOWN if geometry.rank < 3 else SHOWN_OF_PLANES
         parts = (compute * redundancy, itemsize * near * redundancy, transfer)
         overhead = COMMAND * commands / points
-        if threads > 1:
-            overhead += BARRIER * threads / depth / points
         overhead += ROW * redundancy * counts[-1] / interior[-1]
         overhead += _row_ends(geometry, work, haloed) / interior[-1] / depth
         longest = max(parts)
-        cycles = (longest + shown * (sum(parts) - longest)) * balance + overhead
-        yield TileChoice(depth, extents, cycles)
+        cycles = (longest + shown * (sum(parts) - longest) + overhead) * balance
+        if threads > 1:
+            cycles += BARRIER * threads / depth / points
+        # Those of all threads, so that choices of which fewer take part can be compared.
+        yield TileChoice(depth, extents, cycles * asked / threads)
 
 
 def _transfers(
@@ -219,7 +226,10 @@ def _transfers(
 ) -> float:
     """Cycles a point and step, and byte of a point, that source and target take to come and go."""
     if _stay_apart(geometry, itemsize, threads, machine):
-        return 3 / NEAR / depth
+        # Tiles of several steps read much of what others wrote.
+        grown = math.prod(_grown(geometry, extents, depth))
+        others = OTHERS * (grown - 1) if threads > 1 and depth > 1 else 0
+        return (3 / NEAR + others) / depth
     second = SHARE * machine.second
     footprint = _footprint(geometry, itemsize)
     # Arrays that are twice too large leave nothing behind for the next sweep.
@@ -235,6 +245,15 @@ def _transfers(
         tile = 2 * math.prod(extents) * itemsize
         found = min(1, max(0, machine.second - tile) * threads / footprint)
     return 3 * (rate - found * farther) + (reads - 1) * farther
+
+
+def _grown(geometry: Geometry, extents: Sequence[int], depth: int) -> list[float]:
+    """How much larger what a tile reads is than the tile, on axes that have several."""
+    reach = [below + above for below, above in zip(geometry.below, geometry.above, strict=True)]
+    interior = geometry.interior.shape
+    return [
+        1 + depth * r / e if e < n else 1 for r, e, n in zip(reach, extents, interior, strict=True)
+    ]
 
 
 def _footprint(geometry: Geometry, itemsize: int) -> int:
@@ -255,18 +274,15 @@ def _reads(
     Tiles read what lies around them as well. In single steps neighbours find it there, but for
     planes that do not fit it.
     """
-    reach = [below + above for below, above in zip(geometry.below, geometry.above, strict=True)]
-    interior = geometry.interior.shape
-    along, *across = (
-        1 + depth * r / e if e < n else 1 for r, e, n in zip(reach, extents, interior, strict=True)
-    )
+    along, *across = _grown(geometry, extents, depth)
     if depth > 1:
         return along * math.prod(across)
-    planes = itemsize * (reach[0] + geometry.slab)
+    interior, reach = geometry.interior.shape, geometry.below[0] + geometry.above[0]
+    planes = itemsize * (reach + geometry.slab)
     if geometry.rank < 3 or planes * math.prod(interior[1:]) <= second:
         return math.prod(across)
     stay = planes * math.prod(extents[1:]) <= second
-    return (along if stay else 1 + reach[0] / geometry.planes) * math.prod(across)
+    return (along if stay else 1 + reach / geometry.planes) * math.prod(across)
 
 
 def _row_ends(geometry: Geometry, work: float, haloed: bool) -> float:
