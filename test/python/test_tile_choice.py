@@ -141,6 +141,27 @@ def test_threads_that_find_their_parts_in_their_own_caches_have_one_each(threads
         assert max(found) == rows // parts
 
 
+def test_small_arrays_are_worth_threads_in_tiles_of_several_steps():
+    """Single steps of 228 x 228 points are worth one thread."""
+    found = choose((228, 228), steps=10, terms=5, threads=2, machine=MESH, boundary="fixed")
+    assert found.steps > 1 and found.extents == (114, 228)
+    # Much of what tiles of few planes read is in the other core's cache.
+    cube = choose((28, 28, 28), steps=40, terms=7, threads=2, machine=MESH, boundary="fixed")
+    assert cube.steps == 1
+
+
+@pytest.mark.parametrize("boundary", ["fixed", "periodic"])
+@pytest.mark.parametrize("shape", [(30, 30, 30), (120, 300), (40_000,)])
+@pytest.mark.parametrize("depth", [1, 3, 8])
+def test_a_tile_takes_no_less_time_where_other_threads_wait(shape, boundary, depth):
+    def seconds(threads):
+        found = _of_depth(domain(shape, 1, boundary), 8, 7, depth, threads, MESH)
+        return min(choice.cycles / threads for choice in found if choice.extents == shape)
+
+    assert seconds(2) >= 0.999999 * seconds(1)
+    assert seconds(5) >= 0.999999 * seconds(1)
+
+
 def test_single_steps_turn_round_in_the_cache_of_a_core():
     def extents(shape, machine):
         return choose(shape, steps=1, machine=machine, boundary="fixed").extents
