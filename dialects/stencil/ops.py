@@ -23,18 +23,15 @@ from twofour.dialects.stencil.types import (
     TempType,
 )
 from twofour.mlir import ext, ir
-from twofour.mlir_support import expect, index_rows, int_rows, int_tuple, verifier
+from twofour.mlir_support import enclosing, expect, index_rows, int_rows, int_tuple, verifier
 
 
 def _check_outside(op) -> None:
     """Regions of applies compute one point: no op on whole grids stands in one."""
-    parent = op.operation.parent
-    while parent is not None:
-        expect(
-            parent.operation.name != ApplyOp.OPERATION_NAME,
-            "expected to be outside of 'stencil.apply'",
-        )
-        parent = parent.operation.parent
+    expect(
+        enclosing(op.operation, ApplyOp.OPERATION_NAME) is None,
+        "expected to be outside of 'stencil.apply'",
+    )
 
 
 def enclosing_apply(op) -> "ApplyOp":
@@ -42,13 +39,11 @@ def enclosing_apply(op) -> "ApplyOp":
 
     Raises VerificationFailure where there is none, or one without results.
     """
-    parent = op.operation.parent
-    while parent is not None and parent.operation.name != ApplyOp.OPERATION_NAME:
-        parent = parent.operation.parent
+    parent = enclosing(op.operation, ApplyOp.OPERATION_NAME)
     expect(parent is not None, "expected to be inside 'stencil.apply'")
     # An apply is verified after the ops in its region.
-    expect(len(parent.operation.results) > 0, "expected an apply with results around it")
-    return parent.operation.opview
+    expect(len(parent.results) > 0, "expected an apply with results around it")
+    return parent.opview
 
 
 def _same_grid(first: GridType, second: GridType) -> None:

@@ -146,6 +146,14 @@ def is_inside(value: ir.Value, ancestor: ir.Operation) -> bool:
     return False
 
 
+def enclosing(op: ir.Operation, name: str) -> ir.Operation | None:
+    """The innermost op of a name around another one."""
+    parent = op.parent
+    while parent is not None and parent.operation.name != name:
+        parent = parent.operation.parent
+    return None if parent is None else parent.operation
+
+
 def nested_ops(root, *names: str) -> list:
     """Every op inside `root` (of the given names, when there are any), outermost first."""
     found = []

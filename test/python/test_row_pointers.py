@@ -55,6 +55,10 @@ TWICE = """\
 %there = vector.load %u[%a, %j, %x] : VIEW, vector<4xf64>
 %r = arith.addf %here, %there : vector<4xf64>"""
 
+INSIDE = """\
+%w = memref.cast %u : VIEW to VIEW
+%r = vector.load %w[%i, %j, %x] : VIEW, vector<4xf64>"""
+
 
 def loaded(indices):
     return f"%r = vector.load %u[{indices}] : VIEW, vector<4xf64>"
@@ -65,6 +69,7 @@ CASES = {
     "at": (loaded("%i, %j, %x"), U[:5, :6, :12], 2),
     "further": (FURTHER, U[4:9, 1:7, 3:15], 2),
     "twice": (TWICE, U[:5, :6, :12] + U[1:6, :6, :12], 2),
+    "view made in the loop": (INSIDE, U[:5, :6, :12], 1),
     "constant": (loaded("%4, %j, %x"), np.broadcast_to(U[4, :6, :12], (5, 6, 12)), 2),
     "backwards": (loaded("%i, %back, %x"), U[:5, 6:0:-1, :12], 2),
     "masked": (MASKED, np.broadcast_to(U[:5, 1:2, :12], (5, 6, 12)), 2),
@@ -95,3 +100,20 @@ def test_loops_do_what_they_did(load, expected, count):
         call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2)(copy.address("copy"))
         call(words(U, 5), words(result, 7))
     np.testing.assert_array_equal(result, expected)
+
+
+def test_only_accesses_of_inner_loops_to_several_axes_begin_with_pointers():
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse("""
+            func.func @fill(%n: index, %u: memref<?x?xf64>, %v: memref<?xf64>, %x: f64) {
+              %0 = arith.constant 0 : index
+              %1 = arith.constant 1 : index
+              scf.for %i = %0 to %n step %1 {
+                memref.store %x, %u[%i, %0] : memref<?x?xf64>
+                scf.for %j = %0 to %n step %1 { memref.store %x, %v[%j] : memref<?xf64> }
+              }
+              return
+            }""")
+        before = str(module)
+        point_at_rows(functions(module.operation)[0])
+        assert str(module) == before

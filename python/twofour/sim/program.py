@@ -335,5 +335,5 @@ def _accessed(instruction: Instruction) -> int:
         return access.width(instruction)
     if _is_tensor_store(instruction):
         return min(ITEMSIZES.values())
-    sizes = [integer_of(operand) for operand in instruction.operands[2:3]]
-    return next((size for size in sizes if size in (4, 8)), 16)
+    size = integer_of(instruction.operands[2])
+    return size if size in (4, 8) else 16

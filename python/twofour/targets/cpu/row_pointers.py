@@ -88,7 +88,7 @@ def _index(value: ir.Value, loop: ir.Operation) -> _Index | None:
 
 
 def _view_from(view: ir.Value, bases: tuple[ir.Value | None, ...]) -> ir.Value:
-    """A view that begins where the leading indices of another one are `bases`, none of them 0."""
+    """A view that begins where the leading indices of another one are `bases`, 0 for None."""
     rank, i64 = view.type.rank, ir.IntegerType.get_signless(64)
     pointer = ir.Type.parse("!llvm.ptr")
     array = f"array<{rank} x i64>"
