@@ -109,7 +109,7 @@ def test_only_accesses_of_inner_loops_to_several_axes_begin_with_pointers():
               %0 = arith.constant 0 : index
               %1 = arith.constant 1 : index
               scf.for %i = %0 to %n step %1 {
-                memref.store %x, %u[%i, %0] : memref<?x?xf64>
+                memref.store %x, %u[%0, %i] : memref<?x?xf64>
                 scf.for %j = %0 to %n step %1 { memref.store %x, %v[%j] : memref<?xf64> }
               }
               return
