@@ -37,11 +37,14 @@ MODES = ("fixed", "zero", "constant", "periodic", "reflect", "nearest")
 class AxisBoundary:
     """The boundary at both ends of one axis; `value` counts for the mode `constant` only.
 
-    Raises TwofourError for a misspelt mode or a value that is not finite.
+    Of an axis that others were folded into, `group` cells lie side by side that were one before:
+    images are of whole groups. Raises TwofourError for a misspelt mode or a value that is not
+    finite.
     """
 
     mode: str
     value: float = 0.0
+    group: int = 1
 
     def __post_init__(self):
         if self.mode not in MODES:
@@ -52,6 +55,11 @@ class AxisBoundary:
 
     def __str__(self) -> str:
         return f"constant({self.value!r})" if self.mode == "constant" else self.mode
+
+    def sources(self, extent: int, coordinates: np.ndarray) -> np.ndarray:
+        """Where in [0, extent) the cells at `coordinates` take their value from."""
+        groups, places = np.divmod(coordinates, self.group)
+        return source_index(self.mode, extent // self.group, groups) * self.group + places
 
 
 def parse_boundary(
@@ -192,7 +200,7 @@ def _axis_operations(
         return [(index(slice(a, b)), None, value) for a, b in sides]
     operations = []
     for begin, end in sides:
-        sources = lower + source_index(entry.mode, upper - lower, np.arange(begin, end) - lower)
+        sources = lower + entry.sources(upper - lower, np.arange(begin, end) - lower)
         for first, last, step in index_runs(sources.tolist()):
             target = index(slice(begin + first, begin + last))
             source = index(cells(sources[first].item(), step, last - first))

@@ -14,7 +14,7 @@ from enum import Enum
 
 import numpy as np
 
-from twofour.runtime.boundary import AxisBoundary, index_runs, source_index
+from twofour.runtime.boundary import AxisBoundary, index_runs
 from twofour.runtime.box import Box
 
 
@@ -85,7 +85,7 @@ def axis_runs(begin: int, end: int, lower: int, upper: int, entry: AxisBoundary)
             yield Run(first, last, Kind.CONSTANT, first, value=value)
         else:
             cells = np.arange(first, last) - lower
-            sources = lower + source_index(entry.mode, upper - lower, cells)
+            sources = lower + entry.sources(upper - lower, cells)
             for one, two, step in index_runs(sources.tolist()):
                 yield Run(first + one, first + two, Kind.IMAGE, int(sources[one]), step)
     first, last = max(begin, lower), min(end, upper)

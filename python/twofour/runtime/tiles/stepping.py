@@ -33,6 +33,7 @@ from twofour.runtime.tiles.choice import (
     past_caches,
     worth_threads,
 )
+from twofour.runtime.tiles.folding import Folding, folding_of
 from twofour.runtime.tiles.itinerary import Itinerary, Pair, Stage
 from twofour.runtime.tiles.program import TileCode, TileProgram
 from twofour.runtime.tiles.resident import Residence
@@ -52,7 +53,7 @@ class TiledKernel:
     `code` runs its tiles, `skewing` makes the code for skewed steps. `work` is the number of
     multiply-adds of a point. The kernel for arrays that do not fit the caches stores past them with
     `nontemporal`. A call computes at most `block` points at once along the last axis, and `planes`
-    planes (see Geometry).
+    planes (see Geometry). `folded` makes the kernel for arrays some of whose axes are folded.
     """
 
     single: LinearKernel
@@ -63,6 +64,7 @@ class TiledKernel:
     block: int = 1
     planes: int = 1
     skewing: Callable[[], StepCode] | None = None
+    folded: Callable[[Folding], "TiledKernel"] | None = None
 
 
 class TiledStepper:
@@ -70,9 +72,9 @@ class TiledStepper:
 
     `tile` = (steps, extents) are the tiles to use, or `resident` = extents those of single steps in
     arrays of the stepper's own; otherwise a model chooses, of three axes and more also between
-    tiles and skewed steps where the kernel has these. Results have the bits of single steps,
-    whatever the tiles and the number of threads. `again` is what the last call was, if it was one
-    that may be made again without asking.
+    tiles and skewed steps where the kernel has these, and short last axes are folded. Results have
+    the bits of single steps, whatever the tiles and the number of threads. `again` is what the last
+    call was, if it was one that may be made again without asking.
     """
 
     memory: Memory = HOST
@@ -96,6 +98,7 @@ class TiledStepper:
         self.pool, self.larger_pool = BufferPool(), BufferPool()
         self.again: SingleCall | None = None
         self._plans: Recent[_Plan | None] = Recent()
+        self._folded: Recent[TiledStepper] = Recent()
 
     def advance(
         self,
@@ -127,8 +130,22 @@ class TiledStepper:
         if interior is None:
             return None
         refresh = HaloRefresh(shape, (interior.lower, interior.upper), self.boundary, self.element)
-        pools = self.pool, self.larger_pool
-        return _Plan(TilePrograms(self, interior, shape), self.interior and refresh, *pools)
+        programs, pools = self._programs(interior, shape), (self.pool, self.larger_pool)
+        return _Plan(programs, shape, self.interior and refresh, *pools)
+
+    def _programs(self, interior: Box, shape: tuple[int, ...]) -> "TilePrograms":
+        """Those for arrays of a shape, or for what they are when axes are folded."""
+        reach, itemsize = (self.single.reach_lo, self.single.reach_hi), self.element.itemsize
+        folding = folding_of(shape, self.interior, reach, itemsize)
+        free = self.tile is None and self.resident is None
+        if self.kernel.folded is None or folding is None or not free:
+            return TilePrograms(self, interior, shape)
+        stepper = self._folded.get(folding, self._new_folded)
+        return TilePrograms(stepper, folding.box(interior), folding.extents(shape))
+
+    def _new_folded(self, folding: Folding) -> "TiledStepper":
+        boundary = folding.boundary(self.boundary)
+        return TiledStepper(self.kernel.folded(folding), boundary, self.threads)
 
     def geometry(self, interior: Box) -> Geometry:
         """The domain with this interior."""
@@ -294,16 +311,17 @@ class TilePrograms:
 
 
 class _Plan:
-    """What is prepared once for all arrays of one shape."""
+    """What is prepared once for all arrays of one shape, which the programs may see as another."""
 
     def __init__(
         self,
         programs: TilePrograms,
+        shape: tuple[int, ...],
         refresh: HaloRefresh | None,
         pool: BufferPool,
         larger_pool: BufferPool,
     ):
-        self.programs, self._refresh = programs, refresh
+        self.programs, self._shape, self._refresh = programs, shape, refresh
         self._pool, self._larger_pool = pool, larger_pool
         self._single_calls: dict[int, SingleCall | None] = {}
         whole = Box.whole(programs.shape)
@@ -312,12 +330,20 @@ class _Plan:
 
     def run(self, u: np.ndarray, steps: int, progress: Callable | None) -> np.ndarray:
         """`u` after `steps` steps."""
-        skewed = self.programs.skewed(steps)
+        skewed, seen = self.programs.skewed(steps), u.reshape(self.programs.shape)
         if skewed is not None:
-            return skewed.run(u, steps, progress, self._pool.take, self._larger_pool.take)
+            takers = self._pool.take, self._larger_pool.take
+            return skewed.run(seen, steps, progress, *takers).reshape(self._shape)
         call = self._single_call(steps)
         if call is not None:
             return call.run(u)
+        result = self._swept(seen, steps, progress).reshape(self._shape)
+        if self._refresh is not None:
+            self._refresh(result)
+        return result
+
+    def _swept(self, u: np.ndarray, steps: int, progress: Callable | None) -> np.ndarray:
+        """What the programs see as `u`, after sweeps of `steps` steps."""
         pair = Pair(lambda: self._beside(u), self._beside)
         with self.programs.stages(u, steps, pair) as stages:
             itinerary = Itinerary(stages, u)
@@ -328,8 +354,6 @@ class _Plan:
                 return before - itinerary.left
 
             run_in_slices(advance, steps, self.programs.points, progress)
-        if self._refresh is not None:
-            self._refresh(itinerary.current)
         return itinerary.current
 
     def again(self, steps: int) -> SingleCall | None:
@@ -348,8 +372,8 @@ class _Plan:
         sweep = self.programs.single_sweep(steps)
         if sweep is None:
             return None
-        shape, dtype = self.programs.shape, self.programs.dtype
-        return SingleCall(*sweep, shape, dtype, self._pool, self._refresh)
+        dtype = self.programs.dtype
+        return SingleCall(*sweep, self._shape, dtype, self._pool, self._refresh)
 
     def _beside(self, array: np.ndarray) -> np.ndarray:
         """A new array with the cells that no sweep writes.

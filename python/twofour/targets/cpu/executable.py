@@ -10,8 +10,10 @@ import numpy as np
 
 from twofour.analysis import LinearSweep
 from twofour.errors import TwofourError
+from twofour.kernels import Kernel
 from twofour.mlir import func, ir
 from twofour.mlir_support import nested_ops
+from twofour.options import CompileOptions
 from twofour.program import select_function
 from twofour.runtime import (
     AxisBoundary,
@@ -32,7 +34,8 @@ from twofour.runtime import (
     field_element_type,
     resolve_threads,
 )
-from twofour.targets.cpu.build import CompiledCpu
+from twofour.runtime.tiles.folding import Folding
+from twofour.targets.cpu.build import CompiledCpu, compile_cpu
 from twofour.targets.cpu.crew import native_crew
 from twofour.targets.cpu.jit import CompiledModule
 from twofour.targets.cpu.kernel_abi import (
@@ -166,7 +169,23 @@ class CpuExecutable:
             block=max(VECTORS) * unit.bytes // element.itemsize,
             planes=unit.core.planes,
             skewing=lambda: step_driver(2),
+            folded=self._folded_kernel if self._may_be_folded else None,
         )
+
+    @property
+    def _may_be_folded(self) -> bool:
+        """Whether the step is a sum of weighted points, and no other schedule was asked for."""
+        return self.compiled.schedule == "direct" and not self.compiled.single.constant
+
+    def _folded_kernel(self, folding: Folding) -> TiledKernel:
+        """The kernel of the same step where axes are folded."""
+        single = self.compiled.single
+        offsets = tuple(map(folding.extents, single.offsets))
+        kernel = Kernel(f"{single.function}_folded", offsets, single.weights)
+        options = CompileOptions(
+            dtype=self.compiled.element, reassociate=self.compiled.options.reassociate
+        )
+        return CpuExecutable(compile_cpu(kernel, options))._tiled_kernel()
 
     def field_stepper(
         self, boundary: Sequence[AxisBoundary], threads: int | None = None
