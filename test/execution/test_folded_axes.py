@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Arrays with short last axes that steps do not reach along."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +11,9 @@ from hypothesis import strategies as st
 import reference
 import twofour
 from kernel_cases import MODES
+from native_cases import skew_small_arrays
+from twofour.runtime.tiles import stepping
+from twofour.runtime.tiles.stepping import TiledStepper
 
 DTYPES = {"f64": np.float64, "f32": np.float32}
 TOLERANCE = {"f64": 1e-12, "f32": 2e-5}
@@ -79,9 +84,30 @@ def test_values_are_those_of_the_reference_and_bits_those_of_single_steps(
 @pytest.mark.parametrize("channels", [1, 3, 4])
 def test_channels_are_folded(channels):
     shape = 30, 40, channels
-    step = twofour.stencil(BLUR, boundary="reflect", dtype="f32")
-    step(np.zeros(shape, np.float32))
-    assert seen_as(step._stepper, shape) == (30, 40 * channels)
+    stepper = twofour.stencil(BLUR, boundary="reflect", dtype="f32", threads=3)._stepper
+    assert seen_as(stepper, shape) == (30, 40 * channels)
+    assert stepper.plan(shape).programs._stepper.threads == 3
+
+
+def test_given_tiles_are_of_the_axes_that_arrays_have():
+    own, shape = twofour.stencil(BLUR, dtype="f32")._stepper, (30, 40, 3)
+    for tiles in ({"tile": (2, (10, 40, 3))}, {"resident": (10, 40, 3)}):
+        assert seen_as(TiledStepper(own.kernel, own.boundary, **tiles), shape) == shape
+
+
+def test_folded_arrays_are_skewed(monkeypatch):
+    skew_small_arrays(monkeypatch)
+    monkeypatch.setattr(stepping, "WORTH_PLANNING", 0)
+    monkeypatch.setattr(stepping, "is_skewing_faster", lambda *_: True)
+    star = [offset for offset in itertools.product((-1, 0, 1), repeat=3) if 0 in offset]
+    weights = {(*offset, 0): 0.05 for offset in star}
+    step = twofour.stencil(weights, boundary="reflect", dtype="f64", threads=2)
+    u = np.random.default_rng(8).random((64, 12, 14, 2))
+    assert step._stepper.plan(u.shape).programs.skewed(8) is not None
+    *_, expected = reference.run(u, list(weights), list(weights.values()), ("reflect",) * 4, 8)
+    result = step(u, steps=8)
+    np.testing.assert_allclose(result, expected, rtol=1e-12)
+    assert result.shape == u.shape
 
 
 def test_each_number_of_channels_has_its_kernel():
