@@ -82,10 +82,10 @@ def test_bits_of_single_steps(name, dtype, has_halo, is_cut, skewed, monkeypatch
 
 @pytest.mark.parametrize("axis", range(3))
 def test_points_along_one_axis(axis, skewed):
-    """The other axes have no halo that is refilled."""
+    """The other axes have no halo that is refilled, and are too long to be folded."""
     offsets = tuple(tuple(at * (d == axis) for d in range(3)) for at in (-2, 0, 1))
     kernel = Kernel("line", offsets, (0.25, 0.5, 0.125))
-    u = cases.random_values(3, SHAPE, "f64")
+    u = cases.random_values(3, (104, 41, 65), "f64")
     for boundary in ("fixed", "zero", "periodic", "reflect,fixed,nearest"):
         states = states_of(kernel, "f64", boundary, u)
         stepper = stepper_of(kernel, "f64", boundary, 2)

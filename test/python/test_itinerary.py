@@ -52,6 +52,26 @@ def test_every_sweep_reads_what_the_one_before_wrote(parts, slice_of, another_pa
     assert follow(itinerary, slice_of) == total and begin == 0
 
 
+@given(
+    st.lists(st.tuples(st.integers(1, 3), st.integers(1, 5)), min_size=1, max_size=3),
+    st.integers(1, 12),
+    st.booleans(),
+)
+def test_sweeps_are_counted_and_write_empty_arrays_as_a_whole(parts, slice_of, empty):
+    pair = Pair(array, lambda _: array(), empty)
+    itinerary = Itinerary([Stage(program(*part[:1]), part[1], pair) for part in parts], array())
+    known, before = [], 0
+    while itinerary.left:
+        for leg in itinerary.legs(slice_of):
+            is_new = all(leg.target is not one for one in known)
+            assert leg.whole == (is_new and empty) and leg.before == before
+            assert leg.sweeps == 1 or not leg.whole
+            known += [leg.target] if is_new else []
+            before += leg.sweeps
+    assert before == sum(sweeps for _, sweeps in parts)
+    assert len(known) == min(2, before)
+
+
 def test_slices_are_as_long_as_they_may():
     itinerary = Itinerary([Stage(program(3), 10, fresh_pair())], array())
     taken = []

@@ -280,7 +280,7 @@ def test_tiles_that_share_commands_stay_within_arrays(boundary, extent):
     geometry = geometry_of(STAR_2D, parse_boundary(boundary, rank), shape)
     layouts = (Layout.of_domain(shape),) * 2
     program = program_of(geometry, layouts, 2, (4, extent), 16)
-    tiles, commands, views = program._tables
+    (_, tiles), (commands, views) = program._tiles, program._tables
     points = {SOURCE: math.prod(shape), TARGET: math.prod(shape), **program._points}
     for first, last, shift, _ in tiles:
         # A command has two views, and does not touch the rows that it skips.
@@ -297,8 +297,8 @@ def test_tiles_that_share_commands_stay_within_arrays(boundary, extent):
 
 def commands_of(program):
     """For each tile its commands: code, rows and views where the tile has them."""
-    tiles, commands, views = (table.tolist() for table in program._tables)
-    for begin, end, source, target in tiles:
+    commands, views = (table.tolist() for table in program._tables)
+    for begin, end, source, target in program._tiles[1].tolist():
         shifts = {SOURCE: source, TARGET: target}
         yield [
             (code, rows, [(at, offset + shifts.get(at, 0), *rest) for at, offset, *rest in pair])

@@ -13,7 +13,6 @@ from twofour.options import CompileOptions
 from twofour.runtime import parse_boundary
 from twofour.runtime.tiles.itinerary import Itinerary, Pair
 from twofour.runtime.tiles.runs import Leg
-from twofour.runtime.tiles.stepping import TilePrograms
 from twofour.targets.cpu.build import compile_cpu
 from twofour.targets.cpu.executable import CpuExecutable
 
@@ -35,7 +34,9 @@ class OwnSweeps:
 
     def native(self, steps: int) -> Sweeper:
         """Sweeps of `steps` time steps in native code, in tiles or skewed as the model chooses."""
-        programs = TilePrograms(self._stepper, self._workload.interior, self._workload.shape)
+        programs = self._stepper.plan(self._workload.shape).programs
+        # Of fewer axes where some are folded.
+        seen = [array.reshape(programs.shape) for array in self._arrays.both]
 
         def one(array: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             """The array that `steps` steps from one of the two end in, then the other one."""
@@ -51,12 +52,12 @@ class OwnSweeps:
         def run(sweeps: int) -> np.ndarray:
             if steps == 1:
                 # Single steps follow each other in native code, others are runs of their own.
-                programs.run([Leg(programs.program(1), *self._arrays.both, sweeps)])
+                programs.run([Leg(programs.program(1), *seen, sweeps)])
                 return self._arrays.after(sweeps)
-            arrays = self._arrays.both
+            arrays = seen
             for _ in range(sweeps):
                 arrays = one(*arrays)
-            return arrays[0]
+            return arrays[0].reshape(self._workload.shape)
 
         return self._arrays.sweeper(OWN, run, self._prepare, steps=steps)
 

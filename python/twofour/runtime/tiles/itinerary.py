@@ -13,11 +13,17 @@ from twofour.runtime.tiles.runs import Leg
 class Pair:
     """Two arrays that sweeps go back and forth between, each made when it is first written.
 
-    `second` makes that array from the first one.
+    `second` makes that array from the first one. New arrays are `empty`, or what sweeps leave alone
+    is there.
     """
 
-    def __init__(self, first: Callable[[], np.ndarray], second: Callable[[np.ndarray], np.ndarray]):
-        self._first, self._second = first, second
+    def __init__(
+        self,
+        first: Callable[[], np.ndarray],
+        second: Callable[[np.ndarray], np.ndarray],
+        empty: bool = False,
+    ):
+        self._first, self._second, self._empty = first, second, empty
         self._arrays: list[np.ndarray] = []
 
     @classmethod
@@ -28,6 +34,11 @@ class Pair:
     def has(self, array: np.ndarray) -> bool:
         """Whether it is one of the two."""
         return any(array is one for one in self._arrays)
+
+    def lacks(self, array: np.ndarray) -> bool:
+        """Whether the one beside an array is yet to be made, and will be empty."""
+        needed = 1 + (bool(self._arrays) and array is self._arrays[0])
+        return self._empty and len(self._arrays) < needed
 
     def beside(self, array: np.ndarray) -> np.ndarray:
         """The second one for the first one, the first one for any other."""
@@ -54,6 +65,7 @@ class Itinerary:
 
     def __init__(self, stages: Sequence[Stage], array: np.ndarray):
         self._stages = list(stages)
+        self._sweeps = 0
         self.current = array
 
     @property
@@ -71,10 +83,13 @@ class Itinerary:
                 count = max(count, 1)
             if count <= 0:
                 break
-            if not stage.pair.has(self.current):
+            whole = stage.pair.lacks(self.current)
+            if whole or not stage.pair.has(self.current):
                 count = 1
-            leg = Leg(stage.program, self.current, stage.pair.beside(self.current), count)
+            target = stage.pair.beside(self.current)
+            leg = Leg(stage.program, self.current, target, count, whole, self._sweeps)
             legs.append(leg)
+            self._sweeps += count
             steps -= count * stage.program.steps
             if count % 2:
                 self.current = leg.target

@@ -40,8 +40,9 @@ MOST_IDLE = 3
 
 
 # Words of a leg: addresses of a program and of the tables of its threads, those of the source and
-# the target, sweeps, and the address of what threads share.
-LEG_WORDS = 6
+# the target, numbers of the first sweep and of the one after the last, and the address of what
+# threads share.
+LEG_WORDS = 7
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,8 @@ class TileProgram:
 
     `layouts` are those of the source and the target. Of arrays that hold a halo one step is made;
     the halo of the source is read, that of the target is written as far as it consists of images.
-    An array of the domain is written `whole`, with the cells beside the interior as they are in the
-    source, or the interior alone.
+    Between arrays of the domain, sweeps write the interior alone or also, as they are in the
+    source, the cells beside it.
     `first` is the kernel that reads the source, `last` the one that writes the target, the same as
     the others where they are None. Kernels compute at most `block` points at once along the last
     axis.
@@ -91,10 +92,8 @@ class TileProgram:
         first: NativeKernel | None = None,
         last: NativeKernel | None = None,
         block: int = 1,
-        whole: bool = False,
     ):
         self.steps = steps
-        self._whole = whole
         self._blocks = Blocks(block, max(1, CACHE_LINE // element.itemsize))
         self._first, self._last = first or kernel.native, last or kernel.native
         self.code, self._kernel, self._element = code, kernel, element
@@ -104,15 +103,20 @@ class TileProgram:
         self._commands: list[tuple[int, ...]] = []
         self._constants: dict[float, int] = {}
         self._points: dict[int, int] = {}
-        self._tiles = self._encode(geometry, cut(geometry, extents, self._blocks))
-        self.tiles = len(self._tiles)
-        self._freeze()
+        tiles = self._encode(geometry, cut(geometry, extents, self._blocks))
+        self.tiles = len(tiles)
+        self._freeze(tiles)
 
     def _encode(
         self, geometry: Geometry, parts: list[list[tuple[int, int]]]
     ) -> list[tuple[int, ...]]:
-        """Tiles that lie alike share commands, and say how far from each other they are."""
-        known: dict[tuple, tuple[int, int, Box]] = {}
+        """Tiles that lie alike share commands, and say how far from each other they are.
+
+        Commands that copy the cells beside the interior are the last ones of a tile: its words are
+        the first command, the ends without and with these, and bytes to add to source and target.
+        """
+        known: dict[tuple, tuple[int, int, int, Box]] = {}
+        of_domain = not any(layout.halo for layout in self._layouts.values())
         tiles = []
         for limits in itertools.product(*parts):
             box = Box(*map(tuple, zip(*limits, strict=True)))
@@ -123,15 +127,16 @@ class TileProgram:
             if key not in known:
                 begin = len(self._commands)
                 self._add(self._steps_of(geometry, box))
-                if self._whole:
+                end = len(self._commands)
+                if of_domain:
                     self._keep(around(self._owned(geometry, box), box))
-                known[key] = begin, len(self._commands), box
-            begin, end, first = known[key]
+                known[key] = begin, end, len(self._commands), box
+            *words, first = known[key]
             shifts = [
                 self._element.itemsize * (layout.offset(box.lower) - layout.offset(first.lower))
                 for layout in self._layouts.values()
             ]
-            tiles.append((begin, end, *shifts))
+            tiles.append((*words, *shifts))
         return tiles
 
     def _steps_of(self, geometry: Geometry, box: Box) -> TileSteps:
@@ -251,7 +256,7 @@ class TileProgram:
         self._view(action.target, action.shape, axes=axes)
         return shape
 
-    def _freeze(self) -> None:
+    def _freeze(self, tiles: list[tuple[int, ...]]) -> None:
         """Make the tables."""
         self._values = np.array(
             [
@@ -262,14 +267,22 @@ class TileProgram:
             self._element.storage,
         )
         words = 5 + 2 * len(self._kernel.reach_lo)
-        self._tables = [
+        tiles, commands, views = (
             np.array(rows, np.int64).reshape(-1, width)
-            for rows, width in ((self._tiles, 4), (self._commands, 4), (self._views, words))
-        ]
-        self._program = np.array(
-            [len(self._tiles), *(table.ctypes.data for table in self._tables), words], np.int64
+            for rows, width in ((tiles, 5), (self._commands, 4), (self._views, words))
         )
-        self._address = self._program.ctypes.data
+        # Without and with the cells beside the interior.
+        kinds = [np.delete(tiles, unused, axis=1) for unused in (2, 1)]
+        self._programs = [
+            np.array(
+                [len(kind), *(table.ctypes.data for table in (kind, commands, views)), words],
+                np.int64,
+            )
+            for kind in kinds
+        ]
+        self._addresses = [program.ctypes.data for program in self._programs]
+        self._tables = commands, views
+        self._tiles = kinds
 
     def take_workspace(self, threads: int) -> Workspace:
         """A workspace for so many threads that no other run has."""
@@ -287,6 +300,19 @@ class TileProgram:
         if len(self._idle) < MOST_IDLE:
             self._idle.append(workspace)
 
-    def leg(self, workspace: Workspace, source: int, target: int, sweeps: int) -> tuple[int, ...]:
-        """The words of sweeps between arrays at these addresses."""
-        return self._address, workspace.of_threads, source, target, sweeps, workspace.of_all
+    def leg(
+        self,
+        workspace: Workspace,
+        source: int,
+        target: int,
+        sweeps: int,
+        whole: bool = False,
+        before: int = 0,
+    ) -> tuple[int, ...]:
+        """The words of sweeps between arrays at these addresses, `before` of which were made.
+
+        Arrays of the domain are written as a `whole`, or the interior alone.
+        """
+        ends = before, before + sweeps
+        address = self._addresses[whole]
+        return address, workspace.of_threads, source, target, *ends, workspace.of_all

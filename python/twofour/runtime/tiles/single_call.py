@@ -61,7 +61,7 @@ class SingleCall:
         begin = space.__array_interface__["data"][0]
         offset = (source // CACHE_LINE * CACHE_LINE + self._apart - begin) % PAGE
         result = np.ndarray(self._shape, self._dtype, space, offset)
-        run_sweeps(self._program, source, begin + offset, 1, self._threads)
+        run_sweeps(self._program, source, begin + offset, 1, self._threads, whole=True)
         if self._refresh is not None:
             self._refresh(result)
         return result

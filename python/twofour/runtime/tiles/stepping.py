@@ -158,7 +158,6 @@ class TiledStepper:
         layouts: tuple[Layout, Layout],
         steps: int,
         extents: Sequence[int],
-        whole: bool = False,
     ) -> TileProgram:
         """Sweeps of `steps` steps in tiles of about `extents` points."""
         shape = max((layout.shape for layout in layouts), key=math.prod)
@@ -178,7 +177,6 @@ class TiledStepper:
             first,
             last,
             self.kernel.block,
-            whole,
         )
 
 
@@ -191,7 +189,7 @@ class TilePrograms:
         # Of ordinary work.
         self.points = ordinary_points(math.prod(interior.shape), stepper.kernel.work)
         self._stepper, self._layout = stepper, Layout.of_domain(shape)
-        self._programs: dict[tuple[int, bool], TileProgram] = {}
+        self._programs: dict[int, TileProgram] = {}
         self._are_skewed: dict[int, bool] = {}
         # Points times steps of all runs that may be skewed.
         self._asked_for = 0
@@ -261,7 +259,7 @@ class TilePrograms:
             return None
         points = self.points * steps
         threads = worth_threads(points, self._stepper.threads)
-        return self.program(steps, whole=True), waking_threads(points, threads)
+        return self.program(steps), waking_threads(points, threads)
 
     def are_resident(self, steps: int) -> bool:
         """Whether so many steps are made in arrays of the stepper's own."""
@@ -271,15 +269,12 @@ class TilePrograms:
             return True
         return self._choice is not None and steps >= self._choice.least_steps
 
-    def program(self, steps: int, whole: bool = False) -> TileProgram:
-        """Tiles of some of so many steps, in arrays that hold no halo; see TileProgram."""
-        key = min(steps, MANY_STEPS), whole
+    def program(self, steps: int) -> TileProgram:
+        """Tiles of some of so many steps, in arrays that hold no halo."""
+        key = min(steps, MANY_STEPS)
         if key not in self._programs:
-            depth, extents = self._tile(key[0])
             layouts = self._layout, self._layout
-            self._programs[key] = self._stepper.program(
-                self.geometry, layouts, depth, extents, whole
-            )
+            self._programs[key] = self._stepper.program(self.geometry, layouts, *self._tile(key))
         return self._programs[key]
 
     def _tile(self, steps: int) -> tuple[int, Sequence[int]]:
@@ -344,7 +339,9 @@ class _Plan:
 
     def _swept(self, u: np.ndarray, steps: int, progress: Callable | None) -> np.ndarray:
         """What the programs see as `u`, after sweeps of `steps` steps."""
-        pair = Pair(lambda: self._beside(u), self._beside)
+        resident = self.programs.are_resident(steps)
+        new = self._kept_beside if resident else self._beside
+        pair = Pair(lambda: new(u), new, empty=not resident)
         with self.programs.stages(u, steps, pair) as stages:
             itinerary = Itinerary(stages, u)
 
@@ -376,12 +373,15 @@ class _Plan:
         return SingleCall(*sweep, self._shape, dtype, self._pool, self._refresh)
 
     def _beside(self, array: np.ndarray) -> np.ndarray:
-        """A new array with the cells that no sweep writes.
+        """A new array whose rows lie apart from those of `array`, modulo pages.
 
-        Its rows lie apart from those of `array`, modulo pages: loads of one do not wait for stores
-        to the other.
+        Loads of one do not wait for stores to the other.
         """
-        new = empty_beside(array, self._pool.take)
+        return empty_beside(array, self._pool.take)
+
+    def _kept_beside(self, array: np.ndarray) -> np.ndarray:
+        """The same with the cells that no sweep writes."""
+        new = self._beside(array)
         for box in self._kept:
             new[box] = array[box]
         return new

@@ -65,7 +65,7 @@ _RESET = """\
       }
 """
 
-LEG = ("program", "of_threads", "source", "target", "sweeps", "shared")
+LEG = ("program", "of_threads", "source", "target", "begin", "end", "shared")
 PROGRAM = ("number", "tiles", "commands", "views", "width")
 
 # Words of the legs: how many there are, and the words of each (see LEG_WORDS).
@@ -92,14 +92,14 @@ _DRIVE = f"""
     %leg = llvm.getelementptr %first[%behind] : (!llvm.ptr, i64) -> !llvm.ptr, i64
 {load_words("leg", LEG, ("program", "of_threads", "shared"))}
     %arrays = llvm.getelementptr %of_threads[%mine] : (!llvm.ptr, i64) -> !llvm.ptr, i64
-    func.call @drive_tiles(%program, %arrays, %source, %target, %sweeps, %threads, %shared)
-      : (!llvm.ptr, !llvm.ptr, i64, i64, i64, i64, !llvm.ptr) -> ()
+    func.call @drive_tiles(%program, %arrays, %source, %target, %begin, %end, %threads, %shared)
+      : (!llvm.ptr, !llvm.ptr, i64, i64, i64, i64, i64, !llvm.ptr) -> ()
   }}
   return
 }}
 
 func.func private @drive_tiles(%program: !llvm.ptr, %arrays: !llvm.ptr, %source: i64,
-    %target: i64, %sweeps: i64, %threads: i64, %shared: !llvm.ptr) {{
+    %target: i64, %begin_sweep: i64, %end_sweep: i64, %threads: i64, %shared: !llvm.ptr) {{
   %zero = llvm.mlir.constant(0 : i64) : i64
   %one = llvm.mlir.constant(1 : i64) : i64
   %four = llvm.mlir.constant(4 : i64) : i64
@@ -120,7 +120,7 @@ func.func private @drive_tiles(%program: !llvm.ptr, %arrays: !llvm.ptr, %source:
   %static = llvm.sub %width, %four : i64
   %bytes = llvm.mul %static, %eight : i64
   %local_bytes = llvm.mul %eight, %eight : i64
-  %ends:2 = scf.for %sweep = %zero to %sweeps step %one
+  %ends:2 = scf.for %sweep = %begin_sweep to %end_sweep step %one
       iter_args(%s = %source, %d = %target) -> (i64, i64) : i64 {{
     %parity = llvm.and %sweep, %one : i64
     %is_odd = llvm.icmp "ne" %parity, %zero : i64
