@@ -22,6 +22,7 @@ CASES = [
     Workload("one-sided", Kernel("k", ((1, 1), (2, 3)), (0.25, 0.5)), (9, 17), "f32", 1),
     Workload("2-D", LOPSIDED, (19, 21), "f64", min(2, len(CPUS))),
     Workload("3-D", random_stencil("star", 2, "f32", 3), (7, 6, 11), "f32", 1),
+    Workload("channels", Kernel("k", ((-1, 2, 0), (0, -1, 0)), (0.25, 0.5)), (9, 8, 3), "f32", 1),
 ]
 
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")

@@ -13,7 +13,16 @@ import pytest
 
 from bench_cpu_cases import CPUS, DATE, ROOT, SMALL, needs_gcc
 from twofour.bench import plots
-from twofour.bench.cpu import c_library, calls, evaluation, fields, llvm_loops, machine, sweeps
+from twofour.bench.cpu import (
+    c_library,
+    calls,
+    evaluation,
+    fields,
+    llvm_loops,
+    machine,
+    short_rows,
+    sweeps,
+)
 from twofour.bench.cpu import steps as many_steps
 from twofour.bench.cpu.arrays import Arrays
 from twofour.bench.cpu.c_library import COPY, COPY_STREAM, GCC, PEAK
@@ -248,6 +257,20 @@ def test_cubes_are_compared_with_squares():
     assert [w.label for w in found] == labels * len(setting.dtypes)
     assert {len(w.kernel.weights) for w in found} == {27, 7, 13, 19}
     assert [w.extents for w in many_steps.workloads(setting)] == [(64, 64)] * 4 + [(16,) * 3] * 4
+
+
+def test_short_rows_are_of_channels_and_layers():
+    setting = CpuSetting((64, 128), (1, 2), dtypes=("f32",))
+    found = short_rows.workloads(setting)
+    assert [(w.label, w.extents, w.threads) for w in found] == [
+        ("box r=1", (64, 64, 3), 1),
+        ("box r=2", (64, 64, 3), 1),
+        ("star r=1", (12, 12, 30), 1),
+        ("box r=1", (128, 128, 3), 2),
+        ("box r=2", (128, 128, 3), 2),
+        ("star r=1", (23, 23, 30), 2),
+    ]
+    assert [w.above for w in found[:3]] == [(1, 1, 0), (2, 2, 0), (1, 1, 1)]
 
 
 def test_all_kernels_are_compared():

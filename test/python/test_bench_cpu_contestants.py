@@ -44,6 +44,15 @@ def test_single_sweeps_are_the_stencil(workload):
     check_steps(llvm_sweeps(workload, arrays, CPUS), workload, arrays, 1)
 
 
+@pytest.mark.parametrize("steps", [3, 17])
+def test_many_steps_of_channels_are_single_ones(steps):
+    (workload,) = (one for one in CASES if one.label == "channels")
+    arrays = Arrays(workload)
+    own = OwnSweeps(workload, arrays, CPUS)
+    check_steps(own.native(steps), workload, arrays, steps)
+    check_steps(own.calls(steps), workload, arrays, steps)
+
+
 @needs_gcc
 @pytest.mark.parametrize("workload", CASES, ids=lambda w: w.label)
 def test_sweeps_by_gcc_are_the_stencil(workload):

@@ -251,7 +251,7 @@ def _add_bench(commands) -> None:
         metavar="EXPERIMENT",
         help="table2, domains, ablation, preprocessing, sweep, heatmap, resources, counters, fp64, "
         "exploration; all (default); or cpu, which measures on this machine, alone or with some of "
-        "ceilings, sweeps, steps, kernels, fields, calls",
+        "ceilings, sweeps, short-rows, steps, kernels, fields, calls",
     )
     parser.add_argument("--chip", metavar="NAME", help="A100, H100, H200 (default) or RTX4090")
     parser.add_argument(

@@ -4,7 +4,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from twofour.bench.cpu import calls, ceilings, fields, kernels, steps, sweeps
+from twofour.bench.cpu import calls, ceilings, fields, kernels, short_rows, steps, sweeps
 from twofour.bench.cpu.c_library import FLAGS, GCC, Ceilings
 from twofour.bench.cpu.comparison import Comparison, LeftOut
 from twofour.bench.cpu.experiment import Bench
@@ -20,6 +20,7 @@ from twofour.runtime import Progress
 EXPERIMENTS = {
     "ceilings": ceilings,
     "sweeps": sweeps,
+    "short-rows": short_rows,
     "steps": steps,
     "kernels": kernels,
     "fields": fields,

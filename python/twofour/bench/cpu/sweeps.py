@@ -66,19 +66,24 @@ def compare_all(bench: Bench) -> Iterator[Comparison]:
 
 def section(made: Sequence[Comparison]) -> Section:
     """A table and a plot for each size."""
+    return sweep_section("sweeps", "Single sweeps", TEXT, made)
+
+
+def sweep_section(name: str, title: str, text: str, made: Sequence[Comparison]) -> Section:
+    """A table and a plot of single sweeps for each domain and number of threads."""
     columns = [Column("stencil"), Column("dtype"), *COLUMNS.heads()]
     groups: dict[tuple[str, int], list[Comparison]] = {}
     for one in made:
         groups.setdefault((one.workload.domain, one.workload.threads), []).append(one)
     tables, plots = [], []
     for (domain, threads), found in groups.items():
-        title = f"{domain}, {threads} thread{'s' if threads > 1 else ''}"
+        where = f"{domain}, {threads} thread{'s' if threads > 1 else ''}"
         rows = [[one.workload.label, one.workload.dtype, *COLUMNS.row(one)] for one in found]
-        tables.append(table(title, columns, rows, "measured"))
+        tables.append(table(where, columns, rows, "measured"))
         labels = [f"{one.workload.label}\n{one.workload.dtype}".replace(" ", "\n") for one in found]
         sizes = found[0].workload.extents
-        name = f"cpu-sweeps-{len(sizes)}d-{sizes[0]}"
-        title = f"Single sweeps, {title}"
-        plots.append(ratio_plot(name, title, "stencil", found, labels, COLUMNS.baselines))
+        file = f"cpu-{name}-{len(sizes)}d-{sizes[0]}"
+        heading = f"{title}, {where}"
+        plots.append(ratio_plot(file, heading, "stencil", found, labels, COLUMNS.baselines))
     samples = [one.as_dict() for one in made]
-    return Section("sweeps", "Single sweeps", TEXT, tuple(tables), tuple(plots), samples)
+    return Section(name, title, text, tuple(tables), tuple(plots), samples)
