@@ -6,6 +6,7 @@ halos are refreshed, the first one copies the caller's array to one of them, whi
 that it may lack; if it does, the last step goes to an array without one, on its own.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -65,12 +66,11 @@ class SkewedSteps:
         self._interior = geometry.interior.relative_to(held.lower)
         inside = self._interior.lower, self._interior.upper
         self._refresh = HaloRefresh(held.shape, inside, geometry.boundary, element)
-        # Cells that no step writes.
-        self._kept = around(self._given, self._interior)
         shapes = (tuple(shape), held.shape, held.shape, tuple(shape))
         self._buffers = [Buffer(one, np.dtype(element.storage)) for one in shapes]
         if self._refresh.empty:
             rounds = [self._round(*pair) for pair in ((GIVEN, ONE), (ONE, OTHER), (OTHER, ONE))]
+            rounds[0] = [*self._kept(ONE, OTHER), *rounds[0]]
             # What an even number of steps ends in, and an odd one.
             self._targets = OTHER, ONE
         else:
@@ -78,7 +78,7 @@ class SkewedSteps:
             taken = [[Copy(ONE, self._given.slices, GIVEN, given)]]
             pairs = (ONE, OTHER), (OTHER, ONE), (ONE, OTHER)
             rounds = [self._refreshed_round(*pair) for pair in pairs]
-            rounds[0] = [*taken, *rounds[0]]
+            rounds[0] = [*taken, *self._kept(OTHER), *rounds[0]]
             self._targets = ONE, OTHER
         self._tables = self._tables_of(rounds, 1, ANY_NUMBER)
         # Where the two arrays begin, modulo pages: their interiors on cache lines.
@@ -114,7 +114,7 @@ class SkewedSteps:
         `take(n)` gives n bytes for it, `take_larger` those for arrays with a halo that it lacks.
         """
         take_held = take_larger if self._lacks_halo else take
-        arrays = [u, *(self._held(u, number, take_held) for number in (ONE, OTHER)), u]
+        arrays = [u, *(self._held(number, take_held) for number in (ONE, OTHER)), u]
         inner = steps - 1 if self._lacks_halo else steps
         self._advance(self._tables, arrays, inner, progress)
         last = self._targets[inner % 2]
@@ -122,27 +122,32 @@ class SkewedSteps:
             self._refresh(arrays[last])
             return arrays[last]
         result = arrays[RESULT] = empty_beside(u, take)
-        for box in self._kept:
-            cells = box.relative_to(self._given.lower).slices
-            result[cells] = u[cells]
         self._advance(self._last_tables[last], arrays, 1, None)
         return result
 
-    def _held(self, u: np.ndarray, number: int, take: Callable[[int], np.ndarray]) -> np.ndarray:
-        """An array of the run, with the values of `u` that no step writes."""
+    def _held(self, number: int, take: Callable[[int], np.ndarray]) -> np.ndarray:
+        """An array of the run."""
         shape, dtype = self._buffers[number].shape, self._buffers[number].dtype
-        array = empty_at(self._begins[number - 1], shape, dtype, take)
-        for box in self._kept:
-            array[box.slices] = u[box.relative_to(self._given.lower).slices]
-        return array
+        return empty_at(self._begins[number - 1], shape, dtype, take)
 
     @cached_property
     def _last_tables(self) -> dict[int, RoundTables]:
         """The last step from each array to one without a halo."""
         return {
-            source: self._tables_of([self._refreshed_round(source, RESULT)], 0, 1)
+            source: self._tables_of(
+                [[*self._kept(RESULT), *self._refreshed_round(source, RESULT)]], 0, 1
+            )
             for source in (ONE, OTHER)
         }
+
+    def _kept(self, *numbers: int) -> list[list[Copy]]:
+        """Copies of the cells that no step writes, from the caller's array to others."""
+        copies = []
+        for number, box in itertools.product(numbers, around(self._given, self._interior)):
+            given = box.relative_to(self._given.lower)
+            target = given if number == RESULT else box
+            copies.append(Copy(number, target.slices, GIVEN, given.slices))
+        return [copies] if copies else []
 
     def _tables_of(self, rounds: Sequence[Round], start: int, most: int) -> RoundTables:
         tables = RoundTables(self._code, self._buffers, rounds, start, None, self._threads, most)
