@@ -213,6 +213,26 @@ def test_threads_that_are_done_help_those_that_are_late():
     cases.assert_same_bits(result, expected)
 
 
+@pytest.mark.parametrize("legs", [1, 2])
+def test_rims_are_written_by_legs_that_write_a_whole(legs):
+    kernel = cases.KERNELS["heat2d_ftcs"]
+    u = cases.random_values(5, (19, 23), "f64")
+    stepper = tiled(kernel, "f64", "fixed", 1, (1, (6, 30)))
+    program = stepper.plan(u.shape).programs.program(1)
+    for whole in (False, True):
+        results = np.full((legs, *u.shape), np.nan)
+        runs = [tile_runs.Leg(program, u, result, 1, whole) for result in results]
+        tile_runs.run_legs(runs, 2)
+        for result in results:
+            kept = result.copy()
+            kept[1:-1, 1:-1] = u[1:-1, 1:-1]
+            rim = u.copy()
+            if not whole:
+                rim[0] = rim[-1] = rim[:, 0] = rim[:, -1] = np.nan
+            np.testing.assert_array_equal(kept, rim)
+            assert not np.isnan(result[1:-1, 1:-1]).any()
+
+
 def test_input_is_read_only_and_result_is_new():
     kernel = cases.KERNELS["heat1d_ftcs"]
     u = np.linspace(0, 1, 5000)

@@ -68,7 +68,8 @@ def test_tiles_of_single_steps():
     assert recorder.rows_in(*arrays) == [*up, *up[::-1], *up]
     recorder.calls.clear()
     run_legs([Leg(program, *arrays, 1, before=3), Leg(program, *arrays[::-1], 2, before=4)], 1)
-    assert recorder.rows_in(*arrays) == [*up[::-1], *up, *up[::-1]]
+    run_legs([Leg(program, *arrays, 1, before=5)], 1)
+    assert recorder.rows_in(*arrays) == [*up[::-1], *up, *up[::-1], *up[::-1]]
 
 
 @pytest.mark.parametrize("planes", [1, 4])
