@@ -4,22 +4,20 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 
-from twofour.bench.cpu.c_library import GCC, gcc_sweeps
 from twofour.bench.cpu.comparison import Comparison
-from twofour.bench.cpu.experiment import Bench, compare_single_steps
-from twofour.bench.cpu.llvm_loops import LLVM, llvm_sweeps
+from twofour.bench.cpu.experiment import Bench
 from twofour.bench.cpu.setting import CpuSetting
-from twofour.bench.cpu.sweeps import sweep_section
+from twofour.bench.cpu.sweeps import compare_with_loops, sweep_section
 from twofour.bench.cpu.workload import Workload, random_stencil
 from twofour.bench.section import Section
 from twofour.kernels import Kernel
 
 CHANNELS, LAYERS = 3, 30
 TEXT = f"""\
-As single sweeps, over arrays with a short last axis: images of {CHANNELS} channels, along which
-boxes read nothing, and as many points as a square has in {LAYERS} layers, along which stars do."""
+One step a sweep as in *single sweeps*, over arrays with a short last axis: images of {CHANNELS}
+channels, along which boxes read nothing, and as many points as a square has in {LAYERS} layers,
+along which stars do."""
 
 
 def workloads(setting: CpuSetting) -> list[Workload]:
@@ -51,8 +49,7 @@ def count(setting: CpuSetting) -> int:
 
 def compare_all(bench: Bench) -> Iterator[Comparison]:
     """Time every workload."""
-    baselines = {GCC: partial(gcc_sweeps, steps=1), LLVM: llvm_sweeps}
-    return compare_single_steps(bench, workloads(bench.setting), baselines)
+    return compare_with_loops(bench, workloads(bench.setting))
 
 
 def section(made: Sequence[Comparison]) -> Section:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Single sweeps of boxes and stars in two and three dimensions against gcc and LLVM."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from twofour.bench.cpu.c_library import GCC, gcc_sweeps
@@ -60,8 +60,13 @@ def count(setting: CpuSetting) -> int:
 
 def compare_all(bench: Bench) -> Iterator[Comparison]:
     """Time every workload."""
+    return compare_with_loops(bench, workloads(bench.setting))
+
+
+def compare_with_loops(bench: Bench, timed: Iterable[Workload]) -> Iterator[Comparison]:
+    """Time single sweeps beside loops by gcc and by LLVM."""
     baselines = {GCC: partial(gcc_sweeps, steps=1), LLVM: llvm_sweeps}
-    return compare_single_steps(bench, workloads(bench.setting), baselines)
+    return compare_single_steps(bench, timed, baselines)
 
 
 def section(made: Sequence[Comparison]) -> Section:
