@@ -273,6 +273,7 @@ def test_short_rows_are_of_channels_and_layers():
         ("star r=1", (23, 23, 30), 2),
     ]
     assert [w.above for w in found[:3]] == [(1, 1, 0), (2, 2, 0), (1, 1, 1)]
+    assert EXPERIMENTS["short-rows"].count(setting) == len(found)
 
 
 def test_all_kernels_are_compared():
