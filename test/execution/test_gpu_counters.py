@@ -12,6 +12,7 @@ from twofour.explain import explain
 from twofour.kernels import TABLE_2, built_in_kernels
 from twofour.options import CompileOptions
 from twofour.runtime.programs import from_bundle
+from twofour.targets.gpu import ptx
 from twofour.targets.gpu.build import compile_gpu
 from twofour.targets.gpu.cuda_toolkit import find_ptxas
 from twofour.tune.launches import main_kernel
@@ -105,8 +106,9 @@ def test_a_step_of_heat_2d_is_simulated_in_seconds():
 def test_bundles_have_the_same_bytes_when_built_twice(schedule):
     kernel = built_in_kernels()["heat2d_ftcs"]
     options = CompileOptions("sm_90", schedule, "f16", fuse_steps=2)
-    first, second = (compile_gpu(kernel, options).bundle.to_bytes() for _ in range(2))
-    assert first == second
+    first = compile_gpu(kernel, options).bundle.to_bytes()
+    ptx._optimised.cache_clear()
+    assert compile_gpu(kernel, options).bundle.to_bytes() == first
 
 
 @pytest.mark.parametrize("name, used", [("heat1d_ftcs", 9), ("lbm_d2q9_diffusion", 20)])

@@ -8,7 +8,9 @@ import pytest
 import kernel_cases as cases
 import reference
 from twofour.kernels import Kernel
+from twofour.runtime.recent import Recent
 from twofour.runtime.threads import WAKING_POINTS
+from twofour.targets.cpu import jit
 from twofour.targets.cpu.executable import CpuExecutable
 
 # One of each rank and shape, lopsided ones among them.
@@ -164,7 +166,8 @@ def test_threads_give_the_same_bits_of_fused_steps(name, shape):
 
 @pytest.mark.parametrize("schedule", cases.SCHEDULES)
 @pytest.mark.parametrize("name", ["tti2d_gzz_o4", "curlcurl_diag3d"])
-def test_compiling_twice_gives_the_same_bits(name, schedule):
+def test_compiling_twice_gives_the_same_bits(name, schedule, monkeypatch):
+    monkeypatch.setattr(jit, "RECENT", Recent(0))
     kernel = cases.KERNELS[name]
     _, u = input_of(kernel, "f32", (31, 65, 7)[: kernel.rank])
     boundary = ("reflect",) * kernel.rank

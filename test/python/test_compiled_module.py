@@ -8,6 +8,8 @@ import pytest
 from twofour.cli.main import main
 from twofour.mlir import execution_engine, ir
 from twofour.mlir_support import nested_ops
+from twofour.runtime.recent import Recent
+from twofour.targets.cpu import jit
 from twofour.targets.cpu.jit import CompiledModule
 from twofour.targets.cpu.rolled_loops import keep_rolled
 
@@ -36,6 +38,19 @@ func.func @put(%place: !llvm.ptr) attributes {llvm.emit_c_interface} {
   return
 }
 """
+# The sum of what it was given so far.
+SUM = """
+memref.global "private" @sum : memref<1xi64> = dense<0>
+func.func @add(%x: i64, %place: !llvm.ptr) attributes {llvm.emit_c_interface} {
+  %0 = arith.constant 0 : index
+  %sum = memref.get_global @sum : memref<1xi64>
+  %before = memref.load %sum[%0] : memref<1xi64>
+  %after = arith.addi %before, %x : i64
+  memref.store %after, %sum[%0] : memref<1xi64>
+  llvm.store %after, %place : i64, !llvm.ptr
+  return
+}
+"""
 
 
 @pytest.fixture
@@ -56,22 +71,53 @@ def test_llvm_is_told_which_loops_it_shall_not_unroll(capfd):
     assert "llvm.loop.unroll.disable" in capfd.readouterr().out
 
 
-def test_only_addresses_are_seen_from_outside(context, monkeypatch):
-    seen = []
+@pytest.fixture
+def compiled(monkeypatch):
+    """The functions seen from outside of each module that LLVM compiles, none before."""
+    found = []
 
     def engine(module, **options):
-        seen.extend(
-            op.attributes["sym_name"].value
-            for op in nested_ops(module, "llvm.func")
-            if "internal" not in str(op.attributes["linkage"])
+        found.append(
+            [
+                op.attributes["sym_name"].value
+                for op in nested_ops(module, "llvm.func")
+                if "internal" not in str(op.attributes["linkage"])
+            ]
         )
         return build(module, **options)
 
     build = execution_engine.ExecutionEngine
     monkeypatch.setattr(execution_engine, "ExecutionEngine", engine)
-    compiled = CompiledModule(ir.Module.parse(CALLS))
-    assert len(seen) == 1 and seen[0].endswith("_address")
+    monkeypatch.setattr(jit, "RECENT", Recent(2))
+    return found
+
+
+def call(code: CompiledModule, name: str, *arguments: int) -> int:
+    """What a function leaves at the place that is its last argument."""
     place = ctypes.c_int64()
-    put = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(compiled.address("put"))
-    put(ctypes.addressof(place))
-    assert place.value == 9
+    types = [ctypes.c_int64] * len(arguments)
+    function = ctypes.CFUNCTYPE(None, *types, ctypes.c_void_p)(code.address(name))
+    function(*arguments, ctypes.addressof(place))
+    return place.value
+
+
+def test_only_addresses_are_seen_from_outside(context, compiled):
+    code = CompiledModule(ir.Module.parse(CALLS))
+    ((seen,),) = compiled
+    assert seen.endswith("_address")
+    assert call(code, "put") == 9
+
+
+def test_modules_that_come_to_the_same_share_their_code(context, compiled):
+    first = CompiledModule(ir.Module.parse(CALLS))
+    other = CompiledModule(ir.Module.parse(CALLS.replace("arith.constant 9", "arith.constant 8")))
+    again = CompiledModule(ir.Module.parse(CALLS.replace("@put", "@set")))
+    assert len(compiled) == 2
+    assert again.address("set") == first.address("put")
+    assert [call(first, "put"), call(other, "put"), call(again, "set")] == [9, 8, 9]
+
+
+def test_programs_have_variables_of_their_own(context, compiled):
+    first, other = (CompiledModule(ir.Module.parse(SUM)) for _ in range(2))
+    assert len(compiled) == 2
+    assert [call(code, "add", 3) for code in (first, other, first)] == [3, 3, 6]

@@ -44,6 +44,16 @@ def test_machine_code_and_warnings(tmp_path, monkeypatch):
     )
 
 
+def test_modules_are_assembled_once_for_a_chip(tmp_path, monkeypatch):
+    calls = tmp_path / "calls"
+    script = f'echo "$1" >> {calls}; for last; do :; done; cat "$3" > "$last"; echo "$1" >> "$last"'
+    install(tmp_path, monkeypatch, script)
+    wanted = [("one", "sm_90"), ("one", "sm_80"), ("two", "sm_90"), ("one", "sm_90")]
+    found = [ptx.assemble(text, chip).cubin.decode() for text, chip in wanted]
+    assert found == [f"{text}-arch={chip}\n" for text, chip in wanted]
+    assert len(calls.read_text().splitlines()) == 3
+
+
 @pytest.mark.parametrize(
     "message",
     [

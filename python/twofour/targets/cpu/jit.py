@@ -2,6 +2,8 @@
 """From MLIR's vector, scf and memref dialects to machine code in this process."""
 
 import ctypes
+from collections.abc import Iterable
+from hashlib import sha256
 from itertools import count
 
 from twofour.diagnostics import located_in
@@ -9,6 +11,7 @@ from twofour.identifiers import free_name, identifier
 from twofour.mlir import execution_engine, ir
 from twofour.mlir_support import error_at, nested_ops
 from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
+from twofour.runtime.recent import Recent
 from twofour.targets.cpu.rounding import add_rounding
 from twofour.targets.translation import check_translated
 
@@ -78,7 +81,10 @@ def _rename(function, name: str, module: ir.Module) -> None:
 
 
 class CompiledModule:
-    """Machine code of a module of functions, which it lowers; it lives as long as this object."""
+    """Machine code of a module of functions, which it lowers; it lives as long as this object.
+
+    What LLVM made of the last few modules is used again where another comes to the same.
+    """
 
     def __init__(self, module: ir.Module, filename: str = "-"):
         with module.context, ir.Location.unknown():
@@ -87,12 +93,19 @@ class CompiledModule:
         _hide_functions(module)
         names = _add_address_functions(module)
         add_rounding(module)
-        self._engine = execution_engine.ExecutionEngine(module, opt_level=3)
-        self._addresses = {name: self._look_up(name) for name in names}
+        self._code = _code(module, names)
 
     def address(self, name: str) -> int:
         """The address of the C interface of a function; raises KeyError when there is none."""
-        return self._addresses[self._symbols[name]]
+        return self._code.addresses[self._symbols[name]]
+
+
+class _Code:
+    """Machine code, and the addresses of its functions."""
+
+    def __init__(self, module: ir.Module, names: Iterable[str]):
+        self._engine = execution_engine.ExecutionEngine(module, opt_level=3)
+        self.addresses = {name: self._look_up(name) for name in names}
 
     def _look_up(self, name: str) -> int:
         # The engine only hands out wrappers that take packed arguments: here, where to put the
@@ -102,6 +115,26 @@ class CompiledModule:
         packed = (ctypes.c_void_p * 1)(ctypes.addressof(address))
         ctypes.CFUNCTYPE(None, ctypes.c_void_p)(wrapper)(ctypes.addressof(packed))
         return address.value
+
+
+# Programs that are made anew, or for another boundary, often have the code of one before them.
+RECENT: Recent[_Code] = Recent(16)
+
+
+def _code(module: ir.Module, names: Iterable[str]) -> _Code:
+    """The code of a module in LLVM's dialect."""
+    if _has_variables(module):
+        return _Code(module, names)
+    text = module.operation.get_asm(assume_verified=True)
+    return RECENT.get(sha256(text.encode()).digest(), lambda _: _Code(module, names))
+
+
+def _has_variables(module: ir.Module) -> bool:
+    """Whether functions keep values from one call to the next, which are each program's own."""
+    return any(
+        op.operation.name == "llvm.mlir.global" and "constant" not in op.attributes
+        for op in module.body.operations
+    )
 
 
 def _hide_functions(module: ir.Module) -> None:

@@ -6,7 +6,7 @@ import re
 import subprocess
 import tempfile
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import llvmlite.binding as llvmlite
 
@@ -17,6 +17,8 @@ TRIPLE = "nvptx64-nvidia-cuda"
 # The first PTX version with every instruction that is generated; sm_100 needs a later one.
 PTX_FEATURES = {"sm_100": "+ptx86"}
 DEFAULT_FEATURES = "+ptx85"
+# Modules whose code is kept: programs that are made anew, or for another boundary, often have it.
+RECENT = 16
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,16 @@ def to_ptx(llvm_ir: str, chip: str) -> str:
     Raises TwofourError for IR that llvmlite's LLVM does not read, and where it calls CUDA's
     libdevice and there is none.
     """
+    library = None
+    if libdevice.is_needed(llvm_ir):
+        library = cuda_toolkit.find_libdevice()
+        if library is None:
+            raise TwofourError("expected CUDA's libdevice (CUDA_HOME), got none")
+    return _optimised(llvm_ir, chip, library)
+
+
+@lru_cache(maxsize=RECENT)
+def _optimised(llvm_ir: str, chip: str, library: str | None) -> str:
     _initialize()
     try:
         module = llvmlite.parse_assembly(f'target triple = "{TRIPLE}"\n{llvm_ir}')
@@ -52,11 +64,8 @@ def to_ptx(llvm_ir: str, chip: str) -> str:
     machine = llvmlite.Target.from_triple(TRIPLE).create_target_machine(
         cpu=chip, features=PTX_FEATURES.get(chip, DEFAULT_FEATURES), opt=3
     )
-    if libdevice.is_needed(llvm_ir):
-        path = cuda_toolkit.find_libdevice()
-        if path is None:
-            raise TwofourError("expected CUDA's libdevice (CUDA_HOME), got none")
-        libdevice.link(module, path)
+    if library is not None:
+        libdevice.link(module, library)
     module.data_layout = str(machine.target_data)
     builder = llvmlite.create_pass_builder(
         machine, llvmlite.create_pipeline_tuning_options(speed_level=3)
@@ -84,8 +93,11 @@ def assemble(ptx: str, chip: str) -> MachineCode | None:
     Raises TwofourError where ptxas refuses the module.
     """
     ptxas = cuda_toolkit.find_ptxas()
-    if ptxas is None:
-        return None
+    return None if ptxas is None else _assembled(ptx, chip, ptxas)
+
+
+@lru_cache(maxsize=RECENT)
+def _assembled(ptx: str, chip: str, ptxas: str) -> MachineCode | None:
     with tempfile.TemporaryDirectory() as folder:
         source, target = (os.path.join(folder, name) for name in ("kernels.ptx", "kernels.cubin"))
         with open(source, "w", encoding="utf-8") as file:
