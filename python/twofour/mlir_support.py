@@ -159,8 +159,8 @@ def nested_ops(root, *names: str) -> list:
     found = []
 
     def visit(op):
-        if not names or op.operation.name in names:
-            found.append(op.operation.opview)
+        if not names or op.name in names:
+            found.append(op.opview)
         return ir.WalkResult.ADVANCE
 
     root.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
