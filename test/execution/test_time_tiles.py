@@ -233,6 +233,17 @@ def test_rims_are_written_by_legs_that_write_a_whole(legs):
             assert not np.isnan(result[1:-1, 1:-1]).any()
 
 
+@pytest.mark.parametrize("steps", [1, 3])
+@pytest.mark.parametrize("above", ["zero", "constant(0.0)"])
+def test_zeros_beside_the_interior_keep_their_signs(above, steps):
+    boundary = f"{above},constant(-0.0)"
+    step = twofour.stencil({(0, 1): 0.5, (1, 0): 0.5}, boundary=boundary, dtype="f64")
+    found = step(np.full((40, 50), -0.0), steps)
+    # A sum is -0 where all its terms are.
+    rows = np.arange(40)[:, np.newaxis]
+    np.testing.assert_array_equal(np.signbit(found), np.repeat(rows < 40 - steps, 50, axis=1))
+
+
 def test_input_is_read_only_and_result_is_new():
     kernel = cases.KERNELS["heat1d_ftcs"]
     u = np.linspace(0, 1, 5000)

@@ -3,7 +3,6 @@
 
 import itertools
 import math
-from dataclasses import replace
 
 import numpy as np
 from hypothesis import strategies as st
@@ -90,8 +89,7 @@ def one_by_one(actions):
         for number, repeated in itertools.product(range(action.times), action.actions):
             source, target = (
                 cells
-                and replace(
-                    cells,
+                and cells._replace(
                     start=(
                         cells.start[0] + number * action.planes * (cells.array in (SOURCE, TARGET)),
                         *cells.start[1:],
@@ -99,7 +97,7 @@ def one_by_one(actions):
                 )
                 for cells in (repeated.source, repeated.target)
             )
-            yield replace(repeated, source=source, target=target)
+            yield repeated._replace(source=source, target=target)
 
 
 def carry_out(tile, arrays, weights, geometry):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import add, sub
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Box:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return tuple(u - lo for lo, u in zip(self.lower, self.upper, strict=True))
+        return tuple(map(sub, self.upper, self.lower))
 
     @property
     def empty(self) -> bool:
@@ -40,10 +41,7 @@ class Box:
 
     def grown(self, below: Sequence[int], above: Sequence[int]) -> Box:
         """Return the box grown by `below` and `above` cells an axis (negative: shrunk)."""
-        return Box(
-            tuple(lo - b for lo, b in zip(self.lower, below, strict=True)),
-            tuple(u + a for u, a in zip(self.upper, above, strict=True)),
-        )
+        return Box(tuple(map(sub, self.lower, below)), tuple(map(add, self.upper, above)))
 
     def relative_to(self, origin: Sequence[int]) -> Box:
         """Return the same box in coordinates that start at `origin`."""

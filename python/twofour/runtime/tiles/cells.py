@@ -9,8 +9,9 @@ different threads; the values are those of twofour.runtime.boundary.HaloRefresh.
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from enum import Enum
+from enum import IntEnum
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,32 +19,29 @@ from twofour.runtime.boundary import AxisBoundary, index_runs
 from twofour.runtime.box import Box
 
 
-class Kind(Enum):
-    """What the cells of a piece hold."""
+class Kind(IntEnum):
+    """What the cells of a piece hold: the last one of these that an axis says.
 
-    INSIDE = "inside"
-    RIM = "rim"
-    IMAGE = "image"
-    CONSTANT = "constant"
-
-
-@dataclass(frozen=True)
-class Run:
-    """Cells [begin, end) of one axis, out of coordinates `source`, source + step, ...
-
-    Constant cells have the number `value` instead.
+    So an image in the rim of another axis is a rim, whose cells keep their values.
     """
+
+    INSIDE = 0
+    IMAGE = 1
+    RIM = 2
+    CONSTANT = 3
+
+
+class Run(NamedTuple):
+    """Cells [begin, end) of one axis, out of coordinates `source`, source + step, ..."""
 
     begin: int
     end: int
     kind: Kind
     source: int
     step: int = 1
-    value: float = 0.0
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):
     """The cells of `target`, read from `source` on with a step an axis, or `value` everywhere."""
 
     target: Box
@@ -56,21 +54,24 @@ class Piece:
 def pieces(region: Box, interior: Box, boundary: Sequence[AxisBoundary]) -> Iterator[Piece]:
     """Cut a box of cells around and inside an interior into pieces.
 
-    An image or a rim may lie in the rim of another axis: its kind is then RIM, since such cells
-    keep their values. Where several axes have constants, the last one decides.
+    Where several axes have constants, the last one decides.
     """
     limits = zip(region.lower, region.upper, interior.lower, interior.upper, boundary, strict=True)
-    for runs in itertools.product(*(list(axis_runs(*limit)) for limit in limits)):
-        kinds = [run.kind for run in runs]
-        kind = next(k for k in (Kind.CONSTANT, Kind.RIM, Kind.IMAGE, Kind.INSIDE) if k in kinds)
-        values = [run.value for run in runs if run.kind is Kind.CONSTANT]
-        yield Piece(
-            Box(tuple(run.begin for run in runs), tuple(run.end for run in runs)),
-            kind,
-            tuple(run.source for run in runs),
-            tuple(run.step for run in runs),
-            values[-1] if values else 0.0,
-        )
+    for runs in itertools.product(*itertools.starmap(_axis_runs, limits)):
+        begins, ends, kinds, sources, steps = zip(*runs, strict=True)
+        kind, value = max(kinds), 0.0
+        if kind is Kind.CONSTANT:
+            decides = boundary[max(axis for axis, other in enumerate(kinds) if other is kind)]
+            value = decides.value if decides.mode == "constant" else 0.0
+        yield Piece(Box(begins, ends), kind, sources, steps, value)
+
+
+# The boxes of a program have few different limits.
+@lru_cache(maxsize=1024)
+def _axis_runs(
+    begin: int, end: int, lower: int, upper: int, entry: AxisBoundary
+) -> tuple[Run, ...]:
+    return tuple(axis_runs(begin, end, lower, upper, entry))
 
 
 def axis_runs(begin: int, end: int, lower: int, upper: int, entry: AxisBoundary) -> Iterator[Run]:
@@ -81,8 +82,7 @@ def axis_runs(begin: int, end: int, lower: int, upper: int, entry: AxisBoundary)
         if entry.mode == "fixed":
             yield Run(first, last, Kind.RIM, first)
         elif entry.mode in ("zero", "constant"):
-            value = entry.value if entry.mode == "constant" else 0.0
-            yield Run(first, last, Kind.CONSTANT, first, value=value)
+            yield Run(first, last, Kind.CONSTANT, first)
         else:
             cells = np.arange(first, last) - lower
             sources = lower + entry.sources(upper - lower, cells)

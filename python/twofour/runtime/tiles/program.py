@@ -2,9 +2,11 @@
 """Time tiles as tables of numbers that native code runs (see twofour.targets.cpu.tile_driver)."""
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import mul
 
 import numpy as np
 
@@ -101,7 +103,8 @@ class TileProgram:
         self._layouts = dict(zip((SOURCE, TARGET), layouts, strict=True))
         self._views: list[list[int]] = []
         self._commands: list[tuple[int, ...]] = []
-        self._constants: dict[float, int] = {}
+        # With the sign: zeros of either one are equal.
+        self._constants: dict[tuple[float, float], int] = {}
         self._points: dict[int, int] = {}
         tiles = self._encode(geometry, cut(geometry, extents, self._blocks))
         self.tiles = len(tiles)
@@ -238,10 +241,10 @@ class TileProgram:
             layout = Layout.of_domain(cells.extents)
         strides = layout.strides
         offset = self._element.itemsize * (layout.offset(cells.start) - skipped * strides[0])
-        axes = axes or range(len(shape))
-        steps = [strides[axis] * cells.steps[axis] for axis in axes]
-        extents = [shape[axis] for axis in axes]
-        self._views.append([cells.array, offset, 0, 0, 0, *extents, *steps])
+        steps = tuple(map(mul, strides, cells.steps))
+        if axes is not None:
+            shape, steps = [shape[axis] for axis in axes], [steps[axis] for axis in axes]
+        self._views.append([cells.array, offset, 0, 0, 0, *shape, *steps])
 
     def _copied(self, action: Copy) -> tuple[int, ...]:
         """The views of a copy; returns their shape."""
@@ -250,7 +253,8 @@ class TileProgram:
         if action.source is not None:
             self._view(action.source, action.shape, axes=axes)
         else:
-            slot = self._constants.setdefault(action.value, len(self._constants))
+            constant = action.value, math.copysign(1, action.value)
+            slot = self._constants.setdefault(constant, len(self._constants))
             offset = slot * self._element.itemsize
             self._views.append([CONSTANTS, offset, 0, 0, 0, *shape, *(0 for _ in shape)])
         self._view(action.target, action.shape, axes=axes)
@@ -261,7 +265,7 @@ class TileProgram:
         self._values = np.array(
             [
                 storage_constant(AxisBoundary("constant", value), self._element)
-                for value in self._constants
+                for value, _ in self._constants
             ]
             or [0],
             self._element.storage,

@@ -23,6 +23,9 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from operator import mul, sub
+from typing import NamedTuple
 
 from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.box import Box, around
@@ -53,19 +56,23 @@ class Layout:
     @property
     def strides(self) -> tuple[int, ...]:
         """The strides in elements."""
-        strides = [1]
-        for extent in reversed(self.shape[1:]):
-            strides.append(strides[-1] * extent)
-        return tuple(reversed(strides))
+        return _strides(self.shape)
 
     def offset(self, cell: tuple[int, ...]) -> int:
         """Elements from the first one to a cell."""
-        places = zip(cell, self.origin, self.strides, strict=True)
-        return sum((at - origin) * stride for at, origin, stride in places)
+        return sum(map(mul, map(sub, cell, self.origin), self.strides))
 
 
-@dataclass(frozen=True)
-class Cells:
+# Tiles ask again and again.
+@lru_cache(maxsize=64)
+def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    strides = [1]
+    for extent in reversed(shape[1:]):
+        strides.append(strides[-1] * extent)
+    return tuple(reversed(strides))
+
+
+class Cells(NamedTuple):
     """Cells of one of the arrays of a tile: from `start` on with a step an axis.
 
     Coordinates are those of the domain for SOURCE and TARGET, and relative to a tile's scratch
@@ -78,8 +85,7 @@ class Cells:
     extents: tuple[int, ...] | None = None
 
 
-@dataclass(frozen=True)
-class Sweep:
+class Sweep(NamedTuple):
     """The kernel writes cells of `shape` at `target`, its view of the input begins at `source`.
 
     `skipped` rows before them are counted, but not written: kernels may pair rows from even ones.
@@ -91,8 +97,7 @@ class Sweep:
     skipped: int = 0
 
 
-@dataclass(frozen=True)
-class Copy:
+class Copy(NamedTuple):
     """Cells of `shape` go from `source` to `target`; without a source they become `value`."""
 
     source: Cells | None
@@ -137,12 +142,12 @@ class Geometry:
     def rank(self) -> int:
         return len(self.reach_lo)
 
-    @property
+    @cached_property
     def below(self) -> tuple[int, ...]:
         """Cells of halo that a step reads below, an axis each."""
         return halo_reach(self.reach_lo)
 
-    @property
+    @cached_property
     def above(self) -> tuple[int, ...]:
         """Cells of halo that a step reads above, an axis each."""
         return halo_reach(self.reach_hi)
