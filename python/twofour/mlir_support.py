@@ -167,6 +167,18 @@ def nested_ops(root, *names: str) -> list:
     return found
 
 
+def op_names(root) -> set[str]:
+    """The names of all ops inside `root`, itself included."""
+    found = set()
+
+    def visit(op):
+        found.add(op.name)
+        return ir.WalkResult.ADVANCE
+
+    root.operation.walk(visit)
+    return found
+
+
 def functions(module) -> list:
     """The functions of a module that have a body, in order."""
     return [

@@ -42,7 +42,7 @@ from twofour.dialects.stencil.memory_uses import (
 from twofour.dialects.stencil.sweep import CAST, subview
 from twofour.dialects.stencil.types import FieldType, TempType
 from twofour.mlir import func, ir, memref
-from twofour.mlir_support import defining_op, error_at, nested_ops
+from twofour.mlir_support import defining_op, error_at, nested_ops, op_names
 from twofour.passes import ModulePass
 
 
@@ -278,6 +278,14 @@ def _check_other(op) -> None:
             raise error_at(op, "expected distinct fields in a time loop, got one field twice")
 
 
+def _has_grids(function: func.FuncOp) -> bool:
+    """Whether there may be fields or temps in a function: most are kernels, over memrefs."""
+    kind = function.type
+    if any(isinstance(value, FieldType | TempType) for value in (*kind.inputs, *kind.results)):
+        return True
+    return any(name.startswith(("stencil.", "nm.")) or name == CAST for name in op_names(function))
+
+
 def _values(function: func.FuncOp) -> Iterator[ir.Value]:
     """Every value defined in a function."""
     for op in nested_ops(function):
@@ -309,6 +317,7 @@ class BufferizePass(ModulePass):
         for function in nested_ops(module, "func.func"):
             with function.location:
                 if len(function.regions[0].blocks) > 0:
-                    _Function(function).run()
+                    if _has_grids(function):
+                        _Function(function).run()
                     function.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
                 _update_signature(function)

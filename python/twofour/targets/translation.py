@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 
 from twofour.mlir import ir
-from twofour.mlir_support import error_at, nested_ops
+from twofour.mlir_support import error_at, nested_ops, op_names
 
 _ALWAYS = ("llvm.", "builtin.module")
 
@@ -16,6 +16,7 @@ def check_translated(module: ir.Module, owner: str, dialects: Sequence[str] = ()
     with the point behind them, as in "nvvm.".
     """
     known = (*_ALWAYS, *dialects)
-    for op in nested_ops(module):
-        if not op.operation.name.startswith(known):
-            raise error_at(op, f"expected an op that {owner} code for")
+    others = [name for name in op_names(module) if not name.startswith(known)]
+    if others:
+        first = nested_ops(module, *others)[0]
+        raise error_at(first, f"expected an op that {owner} code for")

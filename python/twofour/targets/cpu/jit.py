@@ -92,7 +92,6 @@ class CompiledModule:
             lower_to_llvm(module, filename)
         _hide_functions(module)
         names = _add_address_functions(module)
-        add_rounding(module)
         self._code = _code(module, names)
 
     def address(self, name: str) -> int:
@@ -123,9 +122,11 @@ RECENT: Recent[_Code] = Recent(16)
 
 def _code(module: ir.Module, names: Iterable[str]) -> _Code:
     """The code of a module in LLVM's dialect."""
+    text = module.operation.get_asm(assume_verified=True)
+    if "f16" in text:
+        add_rounding(module)
     if _has_variables(module):
         return _Code(module, names)
-    text = module.operation.get_asm(assume_verified=True)
     return RECENT.get(sha256(text.encode()).digest(), lambda _: _Code(module, names))
 
 

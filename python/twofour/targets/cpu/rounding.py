@@ -64,15 +64,9 @@ _FUNCTIONS = "\n".join(
 
 
 def add_rounding(module: ir.Module) -> None:
-    """Add the functions to a module of the LLVM dialect that has numbers of 16 bits."""
-    if not any("f16" in str(kind) for kind in _result_types(module)):
-        return
+    """Add the functions to a module of the LLVM dialect."""
     with module.context, ir.Location.unknown():
         source = ir.Module.parse(_FUNCTIONS)
         with ir.InsertionPoint(module.body):
             for function in nested_ops(source.operation, "llvm.func"):
                 function.operation.clone()
-
-
-def _result_types(module: ir.Module) -> set[ir.Type]:
-    return {value.type for op in nested_ops(module) for value in op.operation.results}
