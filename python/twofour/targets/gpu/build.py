@@ -96,12 +96,13 @@ class CompiledGpu:
 
 @dataclass
 class _Build:
-    """A module on its way, and its text after each stage."""
+    """A module on its way, and its text before its kernels are made and after `stages`."""
 
     found: Analysis
     schedule: str
     texts: dict[str, str]
     choice: Choice
+    stages: Sequence[str]
     layouts: list[SparseLayout] = field(default_factory=list)
     refusal: str | None = None
     tuned: Tuned | None = None
@@ -111,8 +112,9 @@ class _Build:
         self._analysed = list(self.found.passes)
 
     def keep(self, stage: str) -> None:
-        """Keep the text of the module as it is now."""
-        self.texts[stage] = str(self.found.module)
+        """Keep the text of the module as it is now, where it is asked for."""
+        if stage in self.stages:
+            self.texts[stage] = str(self.found.module)
 
     def start_anew(self, text: str, schedule: str, refusal: str) -> None:
         """Go back to the analysed module, to follow another schedule."""
@@ -138,7 +140,7 @@ def compile_gpu(
     whatever the schedule. Raises TwofourError as `compile_cpu` does, at ops that no kernel can
     execute, for a choice that does not fit, and for a database that cannot be read.
     """
-    build = _convert(source, options, choice, report_layouts)
+    build = _convert(source, options, choice, report_layouts=report_layouts)
     found, module = build.found, build.found.module
     with module.context, ir.Location.unknown(), located_in(found.filename):
         main = select_function(module, found.program.name, found.filename)
@@ -173,7 +175,7 @@ def emit(source: Source, options: CompileOptions, stage: str) -> str | bytes:
     Raises TwofourError as `compile_gpu` does, for machine code without ptxas, and for a stage that
     the schedule does not pass through.
     """
-    build = _convert(source, options, None, report_layouts=False)
+    build = _convert(source, options, stages=[stage])
     if stage in ("nvvm", "llvm", "ptx", "cubin"):
         ptx = _ptx(build, options.chip)
         if stage == "cubin":
@@ -191,13 +193,18 @@ def stage_texts(source: Source, options: CompileOptions) -> dict[str, str]:
 
     Raises TwofourError as `compile_gpu` does.
     """
-    build = _convert(source, options, None, report_layouts=False)
+    build = _convert(source, options, stages=STAGES)
     _ptx(build, options.chip)
     return {stage: build.texts[stage] for stage in STAGES if stage in build.texts}
 
 
 def _convert(
-    source: Source, options: CompileOptions, choice: Choice | None, report_layouts: bool
+    source: Source,
+    options: CompileOptions,
+    choice: Choice | None = None,
+    *,
+    stages: Sequence[str] = (),
+    report_layouts: bool = False,
 ) -> _Build:
     """Front, layout passes and kernels: a module in the gpu dialect."""
     depths = ()
@@ -219,7 +226,7 @@ def _convert(
         tuned = find_tuned(found, arithmetic, options)
         choice = tuned.choice if tuned else Choice()
     try:
-        build = _follow(found, options, choice, text, report_layouts)
+        build = _follow(found, options, choice, text, stages, report_layouts)
     except TwofourError as error:
         if tuned is None:
             raise
@@ -233,15 +240,16 @@ def _follow(
     options: CompileOptions,
     choice: Choice,
     source: str,
+    stages: Sequence[str],
     report_layouts: bool,
 ) -> _Build:
     """The kernels of an analysed program, executed as the choice says."""
     schedule, refusal = _schedule(found, options, choice)
-    build = _Build(found, schedule, {"source": source}, choice, refusal=refusal)
     module, filename = found.module, found.filename
     with module.context, ir.Location.unknown(), located_in(filename):
-        build.keep("stencil")
-        before = build.texts["stencil"]
+        before = str(module)
+        texts = {"source": source, "stencil": before}
+        build = _Build(found, schedule, texts, choice, stages, refusal=refusal)
         while build.schedule != "simt":
             try:
                 _multiply(build, options)
