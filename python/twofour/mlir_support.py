@@ -157,11 +157,15 @@ def enclosing(op: ir.Operation, name: str) -> ir.Operation | None:
 def nested_ops(root, *names: str) -> list:
     """Every op inside `root` (of the given names, when there are any), outermost first."""
     found = []
+    # Functions hold no others: there is no need to look into them for these.
+    are_functions = bool(names) and all(name.endswith(".func") for name in names)
+    further = ir.WalkResult.SKIP if are_functions else ir.WalkResult.ADVANCE
 
     def visit(op):
-        if not names or op.name in names:
-            found.append(op.opview)
-        return ir.WalkResult.ADVANCE
+        if names and op.name not in names:
+            return ir.WalkResult.ADVANCE
+        found.append(op.opview)
+        return further
 
     root.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
     return found
