@@ -23,7 +23,15 @@ from twofour.dialects.stencil.types import (
     TempType,
 )
 from twofour.mlir import ext, ir
-from twofour.mlir_support import enclosing, expect, index_rows, int_rows, int_tuple, verifier
+from twofour.mlir_support import (
+    VerificationFailure,
+    enclosing,
+    expect,
+    index_rows,
+    int_rows,
+    int_tuple,
+    verifier,
+)
 
 
 def _check_outside(op) -> None:
@@ -51,13 +59,13 @@ def _same_grid(first: GridType, second: GridType) -> None:
     expect(first.rank == second.rank, f"expected rank {first.rank}, got rank {second.rank}")
     expect(
         first.element_type == second.element_type,
-        f"expected element type {first.element_type}, got {second.element_type}",
+        lambda: f"expected element type {first.element_type}, got {second.element_type}",
     )
 
 
 def _covers(outer: Box | None, inner: Box | None, what: str) -> None:
     if outer is not None and inner is not None:
-        expect(outer.contains(inner), f"expected {what} to cover {inner}, got {outer}")
+        expect(outer.contains(inner), lambda: f"expected {what} to cover {inner}, got {outer}")
 
 
 class LoadOp(Stencil.Operation, name="load"):
@@ -87,7 +95,7 @@ class StoreOp(Stencil.Operation, name="store"):
         temp, field = op.operands[0].type, op.operands[1].type
         _same_grid(field, temp)
         box = op.bounds.box
-        expect(box.rank == field.rank, f"expected bounds of rank {field.rank}, got {box}")
+        expect(box.rank == field.rank, lambda: f"expected bounds of rank {field.rank}, got {box}")
         _covers(field.box, box, "the field's bounds")
         _covers(temp.box, box, "the temp's bounds")
 
@@ -104,21 +112,23 @@ class CastOp(Stencil.Operation, name="cast"):
         source, target = op.operands[0].type, op.results[0].type
         _same_grid(source, target)
         if source.box is not None and target.box is not None:
-            expect(source.box == target.box, f"expected bounds {source.box}, got {target.box}")
+            expect(
+                source.box == target.box, lambda: f"expected bounds {source.box}, got {target.box}"
+            )
 
 
 def _check_memory(memory: ir.Type, field: FieldType) -> None:
-    expect(isinstance(memory, ir.MemRefType), f"expected a memref, got {memory}")
+    expect(isinstance(memory, ir.MemRefType), lambda: f"expected a memref, got {memory}")
     memref = ir.MemRefType(memory)
-    expect(memref.rank == field.rank, f"expected rank {field.rank}, got {memory}")
+    expect(memref.rank == field.rank, lambda: f"expected rank {field.rank}, got {memory}")
     expect(
         memref.element_type == field.element_type,
-        f"expected element type {field.element_type}, got {memory}",
+        lambda: f"expected element type {field.element_type}, got {memory}",
     )
     if field.box is not None and memref.has_static_shape:
         expect(
             tuple(memref.shape) == field.box.extents,
-            f"expected extents {field.box.extents}, got {memory}",
+            lambda: f"expected extents {field.box.extents}, got {memory}",
         )
 
 
@@ -237,7 +247,7 @@ class AccessOp(Stencil.Operation, name="access", traits=[ext.Pure]):
         )
         expect(
             op.results[0].type == element,
-            f"expected result type {element}, got {op.results[0].type}",
+            lambda: f"expected result type {element}, got {op.results[0].type}",
         )
         if "offset_mapping" in op.attributes:
             axes = op.axes
@@ -290,7 +300,7 @@ class StoreResultOp(Stencil.Operation, name="store_result", traits=[ext.Pure]):
         expected = op.results[0].type.element_type
         expect(
             op.operands[0].type == expected,
-            f"expected a value of type {expected}, got {op.operands[0].type}",
+            lambda: f"expected a value of type {expected}, got {op.operands[0].type}",
         )
 
 
@@ -320,7 +330,8 @@ class ReturnOp(Stencil.Operation, name="return", traits=[ir.IsTerminatorTrait]):
             if isinstance(got, ResultType):
                 got = got.element_type
             expected = result.type.element_type
-            expect(got == expected, f"expected a value of type {expected}, got {got}")
+            if got != expected:
+                raise VerificationFailure(f"expected a value of type {expected}, got {got}")
 
 
 def accumulation_type(element: ir.Type) -> type[np.floating]:
@@ -363,23 +374,26 @@ def check_linear_op(op) -> tuple[np.ndarray, np.ndarray]:
     """
     _check_outside(op)
     for value in (*op.operands, *op.results):
-        expect(isinstance(value.type, TempType), f"expected a !stencil.temp, got {value.type}")
+        if not isinstance(value.type, TempType):
+            raise VerificationFailure(f"expected a !stencil.temp, got {value.type}")
     source, result = op.operands[0].type, op.results[0].type
     _same_grid(result, source)
     offsets = int_rows(op.offsets, result.rank, "offsets")
     expect(
         isinstance(op.weights, ir.DenseF64ArrayAttr),
-        f"expected weights as 'array<f64: ...>', got {op.weights}",
+        lambda: f"expected weights as 'array<f64: ...>', got {op.weights}",
     )
     weights = np.array(list(op.weights), dtype=np.float64)
     expect(np.any(weights != 0), "expected at least one weight that is not zero, got none")
     expect(len(offsets) == len(weights), f"expected {len(weights)} offsets, got {len(offsets)}")
     rows = [tuple(row) for row in offsets.tolist()]
-    expect(len(set(rows)) == len(rows), f"expected distinct offsets, got {op.offsets}")
+    expect(len(set(rows)) == len(rows), lambda: f"expected distinct offsets, got {op.offsets}")
     check_weights(weights.tolist(), result.element_type)
     if "constant" in op.attributes:
         constant = op.attributes["constant"]
-        expect(isinstance(constant, ir.FloatAttr), f"expected a float constant, got {constant}")
+        expect(
+            isinstance(constant, ir.FloatAttr), lambda: f"expected a float constant, got {constant}"
+        )
         check_weights([constant.value], result.element_type)
     if result.box is not None:
         _covers(source.box, result.box.reach(rows), "the source's bounds")

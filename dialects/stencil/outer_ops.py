@@ -88,7 +88,7 @@ class ScatterSumOp(Stencil.Operation, name="scatter_sum", traits=[ext.Pure]):
         rows = [tuple(row) for row in int_rows(op.scatter_offsets, rank, "offsets").tolist()]
         expect(
             isinstance(op.scatter_weights, ir.DenseF64ArrayAttr),
-            f"expected scatter_weights as 'array<f64: ...>', got {op.scatter_weights}",
+            lambda: f"expected scatter_weights as 'array<f64: ...>', got {op.scatter_weights}",
         )
         weights = list(op.scatter_weights)
         expect(
@@ -96,7 +96,7 @@ class ScatterSumOp(Stencil.Operation, name="scatter_sum", traits=[ext.Pure]):
         )
         expect(
             rows == sorted(set(rows)),
-            f"expected ascending scatter_offsets, got {op.scatter_offsets}",
+            lambda: f"expected ascending scatter_offsets, got {op.scatter_offsets}",
         )
         for weight in weights:
             expect(

@@ -31,10 +31,15 @@ class BoundsAttr(Stencil.Attribute, name="bounds"):
         upper = int_tuple(ir.ArrayAttr(self.params[1]), "upper bounds")
         expect(
             0 < len(lower) == len(upper),
-            f"expected lower and upper bounds of one rank, got {list(lower)} and {list(upper)}",
+            lambda: (
+                f"expected lower and upper bounds of one rank, got {list(lower)} and {list(upper)}"
+            ),
         )
         for axis, (lo, up) in enumerate(zip(lower, upper, strict=True)):
-            expect(lo < up, f"expected bounds that are not empty, got [{lo},{up}] on axis {axis}")
+            if lo >= up:
+                raise VerificationFailure(
+                    f"expected bounds that are not empty, got [{lo},{up}] on axis {axis}"
+                )
         box = Box(lower, upper)
         _check_size(box)
         return box
@@ -44,7 +49,7 @@ def _check_size(box: Box) -> None:
     # Beyond this, sizes in bytes and sums of bounds and offsets overflow 64 bits.
     expect(
         max(map(abs, box.lower + box.upper)) <= MAX_POINTS and math.prod(box.extents) <= MAX_POINTS,
-        f"expected bounds of at most {MAX_POINTS} points within +-{MAX_POINTS}, got {box}",
+        lambda: f"expected bounds of at most {MAX_POINTS} points within +-{MAX_POINTS}, got {box}",
     )
 
 
@@ -76,17 +81,18 @@ class GridType(Stencil.Type):
         parameter = self.params[0].maybe_downcast()
         if isinstance(parameter, BoundsAttr):
             return parameter.box.rank
-        # Asked for often: `expect` would print the parameter each time.
-        if not (isinstance(parameter, ir.IntegerAttr) and parameter.value > 0):
-            raise VerificationFailure(
-                f"expected #stencil.bounds or a positive rank in the type, got {parameter}"
-            )
+        expect(
+            isinstance(parameter, ir.IntegerAttr) and parameter.value > 0,
+            lambda: f"expected #stencil.bounds or a positive rank in the type, got {parameter}",
+        )
         return parameter.value
 
     @property
     def element_type(self) -> ir.Type:
         parameter = self.params[1].maybe_downcast()
-        expect(isinstance(parameter, ir.TypeAttr), f"expected an element type, got {parameter}")
+        expect(
+            isinstance(parameter, ir.TypeAttr), lambda: f"expected an element type, got {parameter}"
+        )
         return parameter.value
 
     def check(self) -> None:
@@ -117,5 +123,7 @@ class ResultType(Stencil.Type, name="result"):
     @property
     def element_type(self) -> ir.Type:
         parameter = self.params[0].maybe_downcast()
-        expect(isinstance(parameter, ir.TypeAttr), f"expected an element type, got {parameter}")
+        expect(
+            isinstance(parameter, ir.TypeAttr), lambda: f"expected an element type, got {parameter}"
+        )
         return parameter.value

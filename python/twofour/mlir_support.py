@@ -13,10 +13,14 @@ class VerificationFailure(TwofourError):
     """Raised inside a `verifier`: what the op expected and what it got."""
 
 
-def expect(condition: bool, message: str) -> None:
-    """Raise `VerificationFailure(message)` unless `condition` holds."""
+def expect(condition: bool, message: str | Callable[[], str]) -> None:
+    """Raise `VerificationFailure(message)` unless `condition` holds.
+
+    What verifiers check often gives the function that makes the message: printing types and
+    attributes takes longer than checking them.
+    """
     if not condition:
-        raise VerificationFailure(message)
+        raise VerificationFailure(message() if callable(message) else message)
 
 
 def verifier(check: Callable) -> staticmethod:
@@ -41,7 +45,9 @@ def int_tuple(attribute: ir.Attribute, what: str) -> tuple[int, ...]:
     """The integers of an array attribute of integers (`[1, 2]` or `array<i64: 1, 2>`)."""
     if isinstance(attribute, ir.DenseI64ArrayAttr):
         return tuple(attribute)
-    expect(isinstance(attribute, ir.ArrayAttr), f"expected {what} as integers, got {attribute}")
+    expect(
+        isinstance(attribute, ir.ArrayAttr), lambda: f"expected {what} as integers, got {attribute}"
+    )
     values = []
     for item in attribute:
         if not isinstance(item, ir.IntegerAttr):
@@ -57,7 +63,8 @@ def int_rows(attribute: ir.Attribute, rank: int, what: str) -> np.ndarray:
     expect(isinstance(attribute, ir.ArrayAttr), f"expected {what} as rows of integers")
     rows = [int_tuple(row, what) for row in attribute]
     for row in rows:
-        expect(len(row) == rank, f"expected {what} of rank {rank}, got {list(row)}")
+        if len(row) != rank:
+            raise VerificationFailure(f"expected {what} of rank {rank}, got {list(row)}")
     return np.array(rows, dtype=np.int64).reshape(len(rows), rank)
 
 
