@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from twofour.dialects.stencil.ops import check_linear_op, linear_attributes, linear_terms
+from twofour.dialects.stencil.linear_ops import check_linear_op, linear_attributes, linear_terms
 from twofour.layout.compress import check_metadata, decompress
 from twofour.layout.matching import lower_bound
 from twofour.layout.patch import PatchOperator, check

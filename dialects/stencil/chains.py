@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass
 
-from twofour.dialects.stencil.ops import WeightedSumOp, addend_of, linear_terms
+from twofour.dialects.stencil.linear_ops import WeightedSumOp, addend_of, linear_terms
 from twofour.dialects.stencil.sweep import SweepInput, known_domain
 from twofour.mlir_support import defining_op
 from twofour.targets.cpu.direct_kernel import Terms

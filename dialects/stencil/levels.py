@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 
-from twofour.dialects.stencil.ops import linear_terms
+from twofour.dialects.stencil.linear_ops import linear_terms
 from twofour.dialects.stencil.sweep import enclosing_function
 from twofour.dialects.stencil.transforms.fuse_steps import SINGLE_STEP_ATTRIBUTE, STEPS_ATTRIBUTE
 from twofour.errors import Unsuitable

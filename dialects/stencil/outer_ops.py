@@ -7,7 +7,7 @@ that form. The order in which products are added is that of the form; elements t
 zero reach take part, so an input that is not finite may spread over a whole tile.
 """
 
-from twofour.dialects.stencil.ops import check_linear_op, linear_attributes, linear_terms
+from twofour.dialects.stencil.linear_ops import check_linear_op, linear_attributes, linear_terms
 from twofour.dialects.stencil.outer_attributes import (
     blocks_attribute,
     blocks_of,

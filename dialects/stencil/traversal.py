@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Parts of stencil programs: linear ops, accesses, and what applies use from outside."""
 
-from twofour.dialects.stencil.ops import AccessOp, ApplyOp, WeightedSumOp
+from twofour.dialects.stencil.linear_ops import WeightedSumOp
+from twofour.dialects.stencil.ops import AccessOp, ApplyOp
 from twofour.mlir import ir
 from twofour.mlir_support import is_inside, nested_ops
 

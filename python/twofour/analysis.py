@@ -13,7 +13,7 @@ from twofour.dialects.nm.transforms.compress import CompressPass
 from twofour.dialects.nm.transforms.crush import CrushPass
 from twofour.dialects.nm.transforms.permute_2to4 import Permute2to4Pass
 from twofour.dialects.stencil.levels import reach_of_steps
-from twofour.dialects.stencil.ops import linear_terms
+from twofour.dialects.stencil.linear_ops import linear_terms
 from twofour.dialects.stencil.sweep import enclosing_function, kernel_name
 from twofour.dialects.stencil.transforms.convert_element_type import ConvertElementTypePass
 from twofour.dialects.stencil.transforms.extract_weights import (

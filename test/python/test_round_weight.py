@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twofour.dialects.stencil.ops import round_weight
+from twofour.dialects.stencil.linear_ops import round_weight
 
 
 def test_no_second_rounding():

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from twofour.dialects.nm.ops import PatchMatmulOp
-from twofour.dialects.stencil.ops import linear_terms
+from twofour.dialects.stencil.linear_ops import linear_terms
 from twofour.layout.crush import crush
 from twofour.layout.search import best_tile
 from twofour.mlir import ir

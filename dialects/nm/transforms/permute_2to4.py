@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from twofour.dialects.nm.ops import PERMUTATION_ATTRIBUTE, PatchMatmulOp
-from twofour.dialects.stencil.ops import linear_terms
+from twofour.dialects.stencil.linear_ops import linear_terms
 from twofour.errors import TwofourError
 from twofour.layout.chunks import COLUMNS, OUTPUTS, chunk_operator
 from twofour.layout.matching import Permutation, apply_permutation, lower_bound, permute_2to4

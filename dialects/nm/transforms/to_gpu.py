@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 from twofour.cost.explore import best_stream, reference_gpu
 from twofour.dialects.nm.ops import PatchMatmulOp, SparsePatchMatmulOp
 from twofour.dialects.stencil.levels import levels_of, reach_of_op
-from twofour.dialects.stencil.ops import addend_of, linear_terms
+from twofour.dialects.stencil.linear_ops import addend_of, linear_terms
 from twofour.dialects.stencil.sweep import (
     SweepInput,
     kernel_name,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from twofour.dialects.nm.ops import SparsePatchMatmulOp
-from twofour.dialects.stencil.ops import addend_of, linear_terms
+from twofour.dialects.stencil.linear_ops import addend_of, linear_terms
 from twofour.dialects.stencil.sweep import (
     SweepInput,
     kernel_name,

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from twofour.dialects.stencil.ops import accumulation_type, round_weight
+from twofour.dialects.stencil.linear_ops import accumulation_type, round_weight
 from twofour.dialects.stencil.traversal import LINEAR_OPS
 from twofour.dialects.stencil.types import GridType, ResultType
 from twofour.mlir import ir

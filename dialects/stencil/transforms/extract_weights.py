@@ -27,15 +27,14 @@ from typing import ClassVar
 import numpy as np
 
 from twofour.dialects.stencil.linear_form import Form, LinearForm, NotLinear, evaluate
-from twofour.dialects.stencil.ops import (
-    ApplyOp,
-    ReturnOp,
+from twofour.dialects.stencil.linear_ops import (
     WeightedSumOp,
     accumulation_type,
     addend_of,
     linear_terms,
     round_weight,
 )
+from twofour.dialects.stencil.ops import ApplyOp, ReturnOp
 from twofour.mlir import ir
 from twofour.mlir_support import VerificationFailure, nested_ops
 from twofour.passes import ModulePass

@@ -29,7 +29,8 @@ from typing import ClassVar
 
 from twofour.dialects.stencil.aliases import is_memory, may_alias
 from twofour.dialects.stencil.chains import Chain, chain_ending_at
-from twofour.dialects.stencil.ops import AccessOp, ApplyOp, ReturnOp, WeightedSumOp
+from twofour.dialects.stencil.linear_ops import WeightedSumOp
+from twofour.dialects.stencil.ops import AccessOp, ApplyOp, ReturnOp
 from twofour.dialects.stencil.sweep import known_domain
 from twofour.dialects.stencil.traversal import accesses, captured_values
 from twofour.dialects.stencil.vector_region import calls_functions, widest_bits

@@ -25,7 +25,7 @@ block are sums of vectors.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from twofour.dialects.stencil.ops import addend_of, linear_terms
+from twofour.dialects.stencil.linear_ops import addend_of, linear_terms
 from twofour.dialects.stencil.outer_ops import OuterSumOp
 from twofour.dialects.stencil.sweep import (
     SweepInput,

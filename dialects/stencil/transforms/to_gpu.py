@@ -18,7 +18,8 @@ from twofour.cost.explore import best_rolling, reference_gpu
 from twofour.cost.simt import full_blocks
 from twofour.dialects.stencil.chains import chain_ending_at
 from twofour.dialects.stencil.levels import levels_of, reach_of_op
-from twofour.dialects.stencil.ops import ApplyOp, WeightedSumOp, addend_of, linear_terms
+from twofour.dialects.stencil.linear_ops import WeightedSumOp, addend_of, linear_terms
+from twofour.dialects.stencil.ops import ApplyOp
 from twofour.dialects.stencil.regions import AppliedRegion, sink_numbers
 from twofour.dialects.stencil.sweep import (
     SweepInput,

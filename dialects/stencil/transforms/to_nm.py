@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from twofour.dialects.nm.ops import PatchMatmulOp
-from twofour.dialects.stencil.ops import WeightedSumOp, linear_terms
+from twofour.dialects.stencil.linear_ops import WeightedSumOp, linear_terms
 from twofour.layout.patch import flatten
 from twofour.mlir import ir
 from twofour.mlir_support import nested_ops, replace_op

@@ -14,7 +14,7 @@ which says where each input goes: every offset is negated (C^s = J C^g J) and we
 from dataclasses import dataclass
 from typing import ClassVar
 
-from twofour.dialects.stencil.ops import WeightedSumOp, linear_terms
+from twofour.dialects.stencil.linear_ops import WeightedSumOp, linear_terms
 from twofour.dialects.stencil.outer_ops import ScatterSumOp
 from twofour.layout.coefficient_lines import scatter
 from twofour.mlir import ir

@@ -38,7 +38,7 @@ from typing import ClassVar, Literal
 
 from twofour.dialects.stencil.chains import Chain, chain_ending_at
 from twofour.dialects.stencil.large_arrays import are_large, are_stored_over_inputs
-from twofour.dialects.stencil.ops import WeightedSumOp
+from twofour.dialects.stencil.linear_ops import WeightedSumOp
 from twofour.dialects.stencil.sweep import kernel_name, module_end, replace_by_sweep
 from twofour.mlir import ir
 from twofour.mlir_support import nested_ops

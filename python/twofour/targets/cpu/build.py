@@ -20,7 +20,7 @@ from twofour.analysis import (
 from twofour.diagnostics import located_in
 from twofour.dialects.nm.ops import SparsePatchMatmulOp
 from twofour.dialects.nm.transforms.to_vector import ConvertNmToVectorPass
-from twofour.dialects.stencil.ops import WeightedSumOp
+from twofour.dialects.stencil.linear_ops import WeightedSumOp
 from twofour.dialects.stencil.transforms.apply_to_vector import ConvertStencilApplyToVectorPass
 from twofour.dialects.stencil.transforms.block import BlockPass
 from twofour.dialects.stencil.transforms.bufferize import BufferizePass
