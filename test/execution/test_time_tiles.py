@@ -13,7 +13,7 @@ import kernel_cases as cases
 import twofour
 from twofour.errors import TwofourError
 from twofour.kernels import Kernel
-from twofour.runtime import parse_boundary, slices
+from twofour.runtime import AxisBoundary, parse_boundary, slices
 from twofour.runtime.tiles import runs as tile_runs
 from twofour.runtime.tiles import stepping as tiled_stepping
 from twofour.runtime.tiles.steps import SOURCE, TARGET
@@ -242,6 +242,16 @@ def test_zeros_beside_the_interior_keep_their_signs(above, steps):
     # A sum is -0 where all its terms are.
     rows = np.arange(40)[:, np.newaxis]
     np.testing.assert_array_equal(np.signbit(found), np.repeat(rows < 40 - steps, 50, axis=1))
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_values_count_for_constants_only(steps):
+    u = np.random.default_rng(4).random(50)
+    results = [
+        twofour.stencil({(-1,): 0.5, (2,): 0.25}, boundary=boundary, dtype="f64")(u, steps)
+        for boundary in ("zero", [AxisBoundary("zero", 3.0)])
+    ]
+    np.testing.assert_array_equal(*results)
 
 
 def test_input_is_read_only_and_result_is_new():
