@@ -41,7 +41,7 @@ from twofour.passes import ModulePass
 from twofour.program import select_function
 from twofour.targets.cpu.direct_kernel import DirectKernel, Terms
 from twofour.targets.cpu.elements import ElementCode
-from twofour.targets.cpu.kernel_abi import PAST_CACHES_ATTRIBUTE
+from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
 from twofour.targets.cpu.rolled_loops import keep_rolled
 from twofour.targets.cpu.row_pointers import point_at_rows
 from twofour.targets.cpu.vector_unit import vector_unit
@@ -155,7 +155,7 @@ def compile_module(
         inline_calls(module, filename)
         keep_rolled(module)
         for function in nested_ops(module, "func.func"):
-            if PAST_CACHES_ATTRIBUTE in function.attributes:
+            if INPUTS_ATTRIBUTE in function.attributes:
                 point_at_rows(function)
     found.passes += lowering
     return CompiledCpu(**vars(found), layouts=layouts, time_tile=tile)
