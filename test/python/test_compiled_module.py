@@ -2,6 +2,7 @@
 """What the compiler for the CPU hands to LLVM, beside the kernels' code."""
 
 import ctypes
+import re
 
 import pytest
 
@@ -69,6 +70,16 @@ def test_loops_that_hold_others_are_not_unrolled(context):
 def test_llvm_is_told_which_loops_it_shall_not_unroll(capfd):
     assert main(["compile", "heat2d_ftcs", "--emit", "llvm"]) == 0
     assert "llvm.loop.unroll.disable" in capfd.readouterr().out
+
+
+def test_kernels_align_their_stacks(capfd):
+    assert main(["compile", "heat2d_ftcs", "--emit", "llvm"]) == 0
+    text = capfd.readouterr().out
+    groups = dict(re.findall(r"^attributes (#\d+) = (.*)$", text, re.M))
+    kernels = re.findall(r"^define .*@\w*kernel\w*\(.*$", text, re.M)
+    assert len(kernels) == 4
+    for kernel in kernels:
+        assert "alignstack=64" in groups[kernel.split()[-2]], kernel
 
 
 @pytest.fixture

@@ -11,7 +11,9 @@ from twofour.identifiers import free_name, identifier
 from twofour.mlir import execution_engine, ir
 from twofour.mlir_support import error_at, nested_ops
 from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
+from twofour.runtime.page_offset import CACHE_LINE
 from twofour.runtime.recent import Recent
+from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
 from twofour.targets.cpu.rounding import add_rounding
 from twofour.targets.translation import check_translated
 
@@ -32,11 +34,12 @@ LLVM_PIPELINE = (
 
 
 def lower_to_llvm(module: ir.Module, filename: str = "-") -> None:
-    """Run the upstream passes that end in the LLVM dialect, in place."""
+    """Run the upstream passes that end in the LLVM dialect, in place, and align kernels' stacks."""
     elements = [PassElement(text, None) for text in LLVM_PIPELINE]
     run_pipeline(module, elements, PipelineOptions(filename=filename, verify=False))
     with located_in(filename):
         _check_lowered(module)
+    _align_stacks(module)
 
 
 def _check_lowered(module: ir.Module) -> None:
@@ -48,6 +51,19 @@ def _check_lowered(module: ir.Module) -> None:
             if not hasattr(libraries, name):
                 raise error_at(op, f"expected a body, got a declaration of @{name} alone")
     check_translated(module, "the CPU target has")
+
+
+def _align_stacks(module: ir.Module) -> None:
+    """Let kernels keep vectors on the stack in whole cache lines.
+
+    LLVM aligns a stack for what it knows of when it begins to choose registers. What it takes out
+    of them later would lie across two lines, or not, as the functions before happened to leave it.
+    """
+    with module.context:
+        aligned = ir.Attribute.parse(f'[["alignstack", "{CACHE_LINE}"]]')
+    for op in module.body.operations:
+        if INPUTS_ATTRIBUTE in op.attributes:
+            op.attributes["passthrough"] = aligned
 
 
 def _rename_functions(module: ir.Module) -> dict[str, str]:

@@ -27,9 +27,13 @@ def claim_lines(
     points: int,
     constants: EntryConstants,
 ) -> None:
-    """Fetch the lines of `points` points of some rows of views, to store to them."""
+    """Fetch the lines of `points` points of some rows of views, to store to them.
+
+    The last row comes first: LLVM would keep the pointers, all of them on the stack, if the stores
+    stepped from row to row the same way.
+    """
     for view in views:
-        for row in rows:
+        for row in reversed(rows):
             _fetch(view, shifted(constants, bases, row), points, constants, is_write=True)
 
 

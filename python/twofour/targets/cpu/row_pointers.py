@@ -82,7 +82,8 @@ def _point_in(loop: ir.Operation, accesses: Sequence[ir.Operation]) -> None:
             continue
         if view not in views:
             views[view] = _View(view, loop)
-        key = (view, bases, column.base)
+        # Not to keep the pointers of prefetches until the stores there.
+        key = (view, bases, column.base, access.name == "memref.prefetch")
         if key not in chains:
             chains[key] = _Chain(views[view], bases, column.base)
         with ir.InsertionPoint(access):
