@@ -4,7 +4,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from twofour.runtime.reach import reach_of
+from twofour.reach import reach_of
 
 MAX_POINTS = 2**59
 

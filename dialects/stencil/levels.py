@@ -9,7 +9,7 @@ from twofour.dialects.stencil.transforms.fuse_steps import SINGLE_STEP_ATTRIBUTE
 from twofour.errors import Unsuitable
 from twofour.mlir import func
 from twofour.mlir_support import error_at
-from twofour.runtime.reach import Reach, reach_of
+from twofour.reach import Reach, reach_of
 
 
 def reach_of_op(op) -> Reach:

@@ -11,7 +11,7 @@ from twofour.dialects.stencil.traversal import accesses, captured_values
 from twofour.dialects.stencil.types import ResultType, TempType
 from twofour.mlir import arith, ir, memref
 from twofour.mlir_support import defining_op, is_inside, nested_ops
-from twofour.runtime.reach import Extents, reach_of
+from twofour.reach import Extents, reach_of
 from twofour.targets.cpu.kernel_abi import EntryConstants, shifted, view_type
 
 

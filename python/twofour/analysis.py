@@ -41,7 +41,7 @@ from twofour.options import CompileOptions
 from twofour.passes import ModulePass
 from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
 from twofour.program import ROTATION_ATTRIBUTE, Program, describe, select_function
-from twofour.runtime.reach import Reach, reach_of
+from twofour.reach import Reach, reach_of
 from twofour.targets.cpu.kernel_abi import PAST_CACHES_ATTRIBUTE
 
 # What is compiled: a kernel, the path of a file (`-`: standard input), or what was read from it.

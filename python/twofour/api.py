@@ -11,6 +11,7 @@ from twofour.errors import SourceLocation, TwofourError
 from twofour.explain import explain
 from twofour.kernels import Kernel, built_in_kernels
 from twofour.options import CompileOptions
+from twofour.reach import halo_of
 from twofour.runtime import (
     AxisBoundary,
     Bundle,
@@ -29,7 +30,6 @@ from twofour.runtime import (
 from twofour.runtime.calls import Report
 from twofour.runtime.fields.scalars import read_scalars
 from twofour.runtime.manifest import FieldsProgram
-from twofour.runtime.reach import halo_of
 from twofour.suggestions import suggest
 from twofour.targets.cpu.build import CompiledCpu, compile_cpu
 from twofour.targets.cpu.executable import CpuExecutable

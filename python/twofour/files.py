@@ -15,6 +15,8 @@ from twofour.errors import SourceLocation, TwofourError
 
 # The name of standard input and of standard output.
 STANDARD_STREAM = "-"
+# What bundles begin with, so that others need not know how these go on.
+BUNDLE_MAGIC = b"\x89TFB\r\n\x1a\n"
 
 
 def read_bytes(path: str) -> bytes:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from twofour.runtime.reach import halo_of
+from twofour.reach import halo_of
 
 
 def swept(

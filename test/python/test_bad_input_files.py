@@ -15,9 +15,8 @@ import pytest
 from bad_input import GENERIC, contents, refused, refused_by_process
 from twofour.cli.main import main as twofour
 from twofour.errors import TwofourError
-from twofour.files import write_files
+from twofour.files import BUNDLE_MAGIC, write_files
 from twofour.opt.main import main as twofour_opt
-from twofour.runtime.bundle import MAGIC
 
 KERNEL = "heat2d_ftcs"
 SMALL = ["run", KERNEL, "--shape", "8,8"]
@@ -34,7 +33,11 @@ def folder(tmp_path, monkeypatch):
     "data, at, message",
     [
         (b"", "y.mlir:1:1", "expected one function, got none"),
-        (MAGIC + b"...", "y.mlir:1:1", "expected a program, got a bundle, which twofour.runtime"),
+        (
+            BUNDLE_MAGIC + b"...",
+            "y.mlir:1:1",
+            "expected a program, got a bundle, which twofour.runtime",
+        ),
         (b"// nothing\n", "y.mlir:1:1", "expected one function, got none"),
         (b"module {\n  func.func @f(", "y.mlir:2:", "expected"),
         (b"func.func @f() {\n  \xff }", "y.mlir:2:3", "expected UTF-8 text, got byte 0xff"),

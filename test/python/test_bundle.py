@@ -11,8 +11,8 @@ import pytest
 
 from ptx_cases import kernel_entry, linear_bundle, manifest
 from twofour.errors import TwofourError
+from twofour.files import BUNDLE_MAGIC
 from twofour.runtime import Bundle
-from twofour.runtime.bundle import MAGIC
 from twofour.runtime.loops import Bound, Carried, View
 from twofour.runtime.manifest import FORMAT, step_entry
 
@@ -125,7 +125,7 @@ def test_what_is_wrong_with_a_file_is_said(bundle, tmp_path):
     refused(b"", "got an empty file")
     refused(b"\x7fELF\2\1\1\0", "got one that begins with b'\\x7fELF")
     refused(data.replace(b"\r\n", b"\n"), "got one that begins with")
-    newer = MAGIC + struct.pack("<I", 5) + data[12:]
+    newer = BUNDLE_MAGIC + struct.pack("<I", 5) + data[12:]
     refused(newer, "expected a bundle of format 4, got format 5")
     refused(data[:-1] + b"x", "its bytes were altered")
     with pytest.raises(TwofourError, match="cannot read the file: no such file") as caught:
@@ -163,7 +163,7 @@ def test_a_bundle_that_cannot_be_written_leaves_the_old_one(bundle, tmp_path, mo
 )
 def test_manifests_that_are_none(text, message):
     body = struct.pack("<3Q", len(text), 0, 0) + text
-    data = MAGIC + struct.pack("<I", FORMAT) + hashlib.sha256(body).digest() + body
+    data = BUNDLE_MAGIC + struct.pack("<I", FORMAT) + hashlib.sha256(body).digest() + body
     with pytest.raises(TwofourError) as caught:
         Bundle.from_bytes(data, "x.tfb")
     assert str(caught.value).startswith("x.tfb:1:1: error: ")

@@ -4,7 +4,7 @@
 import pytest
 
 from twofour.dialects.stencil.box import Box
-from twofour.runtime.reach import halo_of, reach_of
+from twofour.reach import halo_of, reach_of
 
 CASES = {
     "both sides": ([(-1, 0), (0, 2), (0, -3)], ((1, 3), (0, 2)), ((1, 3), (0, 2))),

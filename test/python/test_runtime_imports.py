@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The runtime needs NumPy and the standard library only, and so do bundles."""
+"""The runtime and bundles need NumPy and the standard library only; passes need no runtime."""
 
 import subprocess
 import sys
@@ -42,6 +42,19 @@ def test_the_runtime_does_not_import_the_compiler(module):
     imported = set(done.stdout.split())
     assert {"twofour", "numpy"} <= imported
     assert not imported & {*COMPILER, "cupy"}
+
+
+def test_opt_does_not_import_the_runtime():
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys, twofour.opt.driver; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    imported = done.stdout.split()
+    assert "twofour.context" in imported
+    assert not [name for name in imported if name.startswith("twofour.runtime")]
 
 
 def test_a_bundle_runs_without_the_compiler(tmp_path):

@@ -21,7 +21,7 @@ from twofour.dialects.stencil.sweep import (
 from twofour.mlir import ir
 from twofour.mlir_support import nested_ops
 from twofour.passes import ModulePass
-from twofour.runtime.reach import reach_of
+from twofour.reach import reach_of
 from twofour.targets.cpu.elements import ElementCode
 from twofour.targets.cpu.patch_kernel import PatchKernel, build_patch_kernel
 

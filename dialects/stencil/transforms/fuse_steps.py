@@ -36,8 +36,8 @@ from twofour.errors import TwofourError
 from twofour.mlir import ir
 from twofour.mlir_support import error_at, functions, replace_op
 from twofour.passes import ModulePass
+from twofour.reach import halo_of
 from twofour.runtime.manifest import MAX_FUSED_STEPS
-from twofour.runtime.reach import halo_of
 
 STEPS_ATTRIBUTE = "stencil.steps"
 SINGLE_STEP_ATTRIBUTE = "stencil.single_step"

@@ -37,7 +37,7 @@ from twofour.dialects.stencil.sweep import (
 from twofour.mlir import ir
 from twofour.mlir_support import nested_ops
 from twofour.passes import ModulePass
-from twofour.runtime.reach import reach_of
+from twofour.reach import reach_of
 from twofour.targets.sme.kernel import OuterKernel, build_outer_kernel
 
 

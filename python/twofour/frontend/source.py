@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from twofour.diagnostics import errors_of
 from twofour.dialects.stencil.types import GridType
 from twofour.errors import SourceLocation, TwofourError
-from twofour.files import read_bytes
+from twofour.files import BUNDLE_MAGIC, read_bytes
 from twofour.frontend.xdsl_text import is_xdsl_syntax
 from twofour.mlir import ir
 from twofour.mlir_support import VerificationFailure, source_location
-from twofour.runtime.bundle import MAGIC
 
 # MLIR's parser and printer recurse without a limit, and end the process on texts beyond these.
 MAX_NESTING = 128
@@ -82,7 +81,7 @@ def read_text(filename: str) -> str:
     Raises TwofourError when it cannot be read or is not UTF-8 text.
     """
     data = read_bytes(filename)
-    if data.startswith(MAGIC):
+    if data.startswith(BUNDLE_MAGIC):
         raise TwofourError(
             "expected a program, got a bundle, which twofour.runtime.load runs",
             SourceLocation(filename),

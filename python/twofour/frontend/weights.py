@@ -9,7 +9,7 @@ from twofour.errors import TwofourError
 from twofour.identifiers import identifier
 from twofour.kernels import Kernel
 from twofour.mlir import ir, passmanager
-from twofour.runtime.reach import halo_of
+from twofour.reach import halo_of
 
 NOMINAL_EXTENT = 64
 MOST_AXES = int(math.log(MAX_POINTS, NOMINAL_EXTENT))

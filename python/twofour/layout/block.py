@@ -26,7 +26,7 @@ from twofour.layout.block_layout import (
 from twofour.layout.column_order import order_columns
 from twofour.layout.fragments import LANES, TILES, Fragment
 from twofour.layout.patch import PatchOperator
-from twofour.runtime.reach import Extents, Reach
+from twofour.reach import Extents, Reach
 from twofour.tensor_map import MAX_BOX, MAX_RANK
 
 MAX_ROW_BYTES = 1024

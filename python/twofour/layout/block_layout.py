@@ -16,7 +16,7 @@ import numpy as np
 from twofour.layout.banks import wavefronts
 from twofour.layout.fragments import LANES, Fragment
 from twofour.layout.patch import PatchOperator
-from twofour.runtime.reach import Extents
+from twofour.reach import Extents
 
 COPY_BYTES = 16  # one asynchronous copy
 SECTOR = 32  # bytes; rows start on sectors, so that stores fill them

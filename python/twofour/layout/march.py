@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from twofour.layout.fragments import LANES
-from twofour.runtime.reach import Extents
+from twofour.reach import Extents
 
 ACCESS, SECTOR = 16, 32  # bytes: of a lane, and what strips begin on
 PREFETCHED, FEW_ROWS = 4, 2  # rows that are prefetched where registers hold so few

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from twofour.errors import TwofourError, Unsuitable
 from twofour.layout.march import RESERVED_BYTES, RING_BYTES, March
-from twofour.runtime.reach import Extents, Reach
+from twofour.reach import Extents, Reach
 
 WARPS = (4, 8)  # warps of a block; more than the first where they can share rows of inputs
 MAX_STAGES = 12

@@ -16,7 +16,7 @@ from twofour.errors import Unsuitable
 from twofour.layout.march import ACCESS, MIN_UNROLL, March, Meeting
 from twofour.layout.marches import marches
 from twofour.layout.patch import Offset, stencil_arrays
-from twofour.runtime.reach import Reach
+from twofour.reach import Reach
 
 MAX_ROWS = 4
 # Multiply-adds of a round of the main loop: more would cost registers, and compile time.

@@ -27,7 +27,7 @@ from twofour.layout.fragments import LANES, SPARSE_16, TILES
 from twofour.layout.march import March, Meeting
 from twofour.layout.marches import marches
 from twofour.layout.patch import PatchOperator
-from twofour.runtime.reach import Reach
+from twofour.reach import Reach
 
 ITEMSIZE = 2  # bytes of f16 and bf16
 MAX_ROWS = 3

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from twofour.errors import SourceLocation, TwofourError
-from twofour.files import write_files
+from twofour.files import BUNDLE_MAGIC, write_files
 from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.manifest import (
     FORMAT,
@@ -35,7 +35,6 @@ from twofour.runtime.manifest import (
 )
 from twofour.runtime.manifest_schema import check_manifest
 
-MAGIC = b"\x89TFB\r\n\x1a\n"
 _HEADER = struct.Struct("<8sI32s")
 _LENGTHS = struct.Struct("<3Q")
 
@@ -79,7 +78,7 @@ class Bundle:
         text = json.dumps(self.manifest, sort_keys=True, separators=(",", ":"), allow_nan=False)
         parts = [text.encode("ascii"), self.ptx.encode("utf-8"), self.cubin or b""]
         body = _LENGTHS.pack(*map(len, parts)) + b"".join(parts)
-        return _HEADER.pack(MAGIC, FORMAT, hashlib.sha256(body).digest()) + body
+        return _HEADER.pack(BUNDLE_MAGIC, FORMAT, hashlib.sha256(body).digest()) + body
 
     @property
     def sha256(self) -> str:
@@ -121,7 +120,7 @@ def _path_name(path: object) -> str:
 
 
 def _parts(data: bytes) -> tuple[dict, str, bytes | None]:
-    if not data.startswith(MAGIC):
+    if not data.startswith(BUNDLE_MAGIC):
         got = "an empty file" if not data else f"one that begins with {data[:8]!r}"
         raise TwofourError(f"expected a bundle, got {got}")
     start = _HEADER.size + _LENGTHS.size

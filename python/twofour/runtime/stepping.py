@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from twofour.errors import TwofourError
+from twofour.reach import halo_reach
 from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.box import Box, around
 from twofour.runtime.dtypes import ElementType, check_array, storage_view
 from twofour.runtime.halos import SLICES, Halos
 from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.page_offset import empty_beside
-from twofour.runtime.reach import halo_reach
 from twofour.runtime.recent import Recent
 from twofour.runtime.sweeps import FusedSweep, LinearKernel, SingleSweep, fused_sweep
 from twofour.runtime.threads import resolve_threads

@@ -24,12 +24,12 @@ from functools import partial
 
 import numpy as np
 
+from twofour.reach import halo_reach
 from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.box import Box
 from twofour.runtime.dtypes import ElementType
 from twofour.runtime.halos import Halos, Refresh
 from twofour.runtime.memory import HOST, Memory
-from twofour.runtime.reach import halo_reach
 from twofour.runtime.threads import waking_threads
 
 

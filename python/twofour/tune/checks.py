@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from twofour.accuracy import error_bound, sweep_error
+from twofour.reach import halo_of
 from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.bundle import Bundle
 from twofour.runtime.calls import advance_array
 from twofour.runtime.devices.device import Device
 from twofour.runtime.devices.stepping import linear_stepper
 from twofour.runtime.dtypes import field_element_type, from_storage, to_storage
-from twofour.runtime.reach import halo_of
 from twofour.swept import swept
 from twofour.tune.plan import TuningPlan
 

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from twofour.reach import halo_reach
 from twofour.runtime.box import Box
 from twofour.runtime.bundle import Bundle
 from twofour.runtime.devices.device import BoundLaunch, Device
 from twofour.runtime.devices.stepping import SECTOR, aligned_rows
 from twofour.runtime.dtypes import field_element_type, from_storage, to_storage
 from twofour.runtime.manifest import KernelSpec
-from twofour.runtime.reach import halo_reach
 
 PATTERN = 1 << 22  # random numbers; arrays repeat them
 COMPARED = 1 << 23  # points of a result, spread over the domain

@@ -28,8 +28,8 @@ from twofour.bench.cpu.contest import Sweeper
 from twofour.bench.cpu.pinning import pin_pool
 from twofour.bench.cpu.workload import Workload
 from twofour.mlir import ir
+from twofour.reach import reach_of
 from twofour.runtime import LinearKernel, NativeKernel, element_type, parse_boundary
-from twofour.runtime.reach import reach_of
 from twofour.runtime.tiles.program import TileCode, TileProgram
 from twofour.runtime.tiles.runs import Leg, run_legs
 from twofour.runtime.tiles.steps import Geometry, Layout

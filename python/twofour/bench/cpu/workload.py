@@ -9,8 +9,8 @@ import numpy as np
 
 from twofour.accuracy import sweep_error
 from twofour.kernels import Kernel
+from twofour.reach import halo_of
 from twofour.runtime.box import Box
-from twofour.runtime.reach import halo_of
 
 SEED = 20261122
 Shape = Literal["box", "star"]

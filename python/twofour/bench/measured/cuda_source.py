@@ -11,7 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 
-from twofour.runtime.reach import Extents
+from twofour.reach import Extents
 
 NAME = "plain_stencil"
 THREADS = {1: (256, 1, 1), 2: (32, 8, 1), 3: (32, 8, 1)}

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 from twofour.errors import SourceLocation, TwofourError
 from twofour.files import write_files
-from twofour.runtime.reach import Extents, Reach, halo_of
+from twofour.reach import Extents, Reach, halo_of
 
 FORMAT = 4
 FILE = "plan.json"

@@ -20,12 +20,12 @@ from twofour.layout.chunks import chunk_operator
 from twofour.layout.fragments import SPARSE_16
 from twofour.layout.stream import StreamLayout, stream_layouts
 from twofour.mlir import ir
+from twofour.reach import reach_of
 from twofour.runtime.devices.device import DeviceKernel
 from twofour.runtime.devices.simulated import SimulatedDevice
 from twofour.runtime.devices.stepping import SECTOR, aligned_rows
 from twofour.runtime.dtypes import ELEMENT_TYPES
 from twofour.runtime.manifest import KernelSpec
-from twofour.runtime.reach import reach_of
 from twofour.sim import parse
 from twofour.sim.ptx import Kernel as SimulatedKernel
 from twofour.targets.gpu.kernel_abi import kernel_module

@@ -21,7 +21,7 @@ from twofour.layout.matching import apply_permutation
 from twofour.layout.search import best_tile
 from twofour.layout.stream import metadata_words, stream_layouts
 from twofour.options import CompileOptions
-from twofour.runtime.reach import reach_of
+from twofour.reach import reach_of
 from twofour.targets.gpu.build import compile_gpu
 
 ROUNDS = 5

@@ -14,7 +14,7 @@ from twofour.layout.fragments import DENSE_16, SPARSE_16
 from twofour.layout.matching import ROWS_PER_MMA
 from twofour.layout.patch import Offset, PatchOperator
 from twofour.layout.search import mma_per_128_outputs
-from twofour.runtime.reach import reach_of
+from twofour.reach import reach_of
 from twofour.sim import chips
 
 ITEMSIZE = 2  # bytes of f16

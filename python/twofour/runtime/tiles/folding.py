@@ -10,10 +10,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from twofour.reach import Reach
 from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.box import Box
 from twofour.runtime.page_offset import CACHE_LINE
-from twofour.runtime.reach import Reach
 
 # Bytes of a row from which on it is as fast by itself: if it ends within a cache line, and if not.
 RAGGED_ROW, EVEN_ROW = 512, 192

@@ -27,9 +27,9 @@ from functools import cached_property, lru_cache
 from operator import mul, sub
 from typing import NamedTuple
 
+from twofour.reach import halo_reach
 from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.box import Box, around
-from twofour.runtime.reach import halo_reach
 from twofour.runtime.tiles.cells import Kind, Piece, pieces
 
 SOURCE, TARGET, EVEN, ODD, GATHERED = range(5)

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from twofour.mlir import func, ir
+from twofour.reach import reach_of
 from twofour.runtime.page_offset import CACHE_LINE
-from twofour.runtime.reach import reach_of
 from twofour.targets.cpu.block_loops import BlockLoops
 from twofour.targets.cpu.elements import ElementCode
 from twofour.targets.cpu.kernel_abi import (

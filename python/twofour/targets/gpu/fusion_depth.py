@@ -21,8 +21,8 @@ from twofour.errors import TwofourError
 from twofour.frontend.source import ProgramText
 from twofour.kernels import Kernel
 from twofour.options import CompileOptions
+from twofour.reach import halo_reach
 from twofour.runtime.dtypes import ELEMENT_TYPES
-from twofour.runtime.reach import halo_reach
 from twofour.targets.gpu.candidates import Candidate, arithmetic_of, candidates, fastest
 
 MAX_DEPTH = 8
