@@ -140,6 +140,9 @@ class RowBlock:
         value = read_lanes(view, place, width, self._constants)
         return self._code.widen(value, width.lanes)
 
+    def shifted(self, base: ir.Value, shift: int) -> ir.Value:
+        return shifted(self._constants, [base], [shift])[0]
+
     def _write(self, total: ir.Value, place: list[ir.Value], width: Width) -> None:
         write_lanes(self._code.narrow(total, width.lanes), self._views.output, place, width)
 
@@ -150,7 +153,7 @@ class RowBlock:
 
 
 class _BlockInputs:
-    """What a block needs of an input: vectors and sums of them, each made once."""
+    """What a block needs of an input: indices, vectors and sums of them, each made once."""
 
     def __init__(
         self,
@@ -163,6 +166,7 @@ class _BlockInputs:
         self._block, self._view, self._places = block, view, places
         self._reach_lo, self._width = reach_lo, width
         self._sums: dict[tuple[tuple[Signed, ...], int], ir.Value] = {}
+        self._indices: dict[tuple[ir.Value, int], ir.Value] = {}
 
     def value_of(self, step: Step, place: int) -> ir.Value:
         """What a step multiplies, from points on that are relative to one of the block's places."""
@@ -178,5 +182,11 @@ class _BlockInputs:
         return self._sums[points, place]
 
     def _vector(self, point: Offset, place: int) -> ir.Value:
-        shift = [p + lo for p, lo in zip(point, self._reach_lo, strict=True)]
-        return self._block.read(self._view, self._places[place], shift, self._width)
+        parts = zip(self._places[place], point, self._reach_lo, strict=True)
+        at = [self._index(base, p + lo) for base, p, lo in parts]
+        return self._block.read(self._view, at, (0,) * len(at), self._width)
+
+    def _index(self, base: ir.Value, shift: int) -> ir.Value:
+        if (base, shift) not in self._indices:
+            self._indices[base, shift] = self._block.shifted(base, shift)
+        return self._indices[base, shift]

@@ -23,6 +23,7 @@ time, and a loop has little to add up before it begins.
 """
 
 from collections.abc import Sequence
+from functools import cache, cached_property
 from typing import NamedTuple
 
 from twofour.mlir import arith, builtin, ir, llvm
@@ -70,27 +71,27 @@ def point_at_rows(function) -> None:
 
 
 def _point_in(loop: ir.Operation, accesses: Sequence[ir.Operation]) -> None:
-    views: dict[ir.Value, _View] = {}
+    view_of = cache(lambda value: _View(value, loop))
+    index_of = cache(_index)
+    changes = cache(lambda value: value is not None and is_inside(value, loop))
     chains: dict[tuple, _Chain] = {}
     for access in accesses:
+        operands = list(access.operands)
         place = _ACCESSES[access.name]
-        view = access.operands[place]
-        first = place + 1
-        *rows, column = (_index(access.operands[first + n]) for n in range(view.type.rank))
+        view, first = view_of(operands[place]), place + 1
+        *rows, column = map(index_of, operands[first : first + view.rank])
         bases = tuple(row.base for row in rows)
-        if not rows or any(is_inside(v, loop) for v in (view, *bases) if v is not None):
+        if not rows or changes(operands[place]) or any(map(changes, bases)):
             continue
-        if view not in views:
-            views[view] = _View(view, loop)
         # Not to keep the pointers of prefetches until the stores there.
         key = (view, bases, column.base, access.name == "memref.prefetch")
         if key not in chains:
-            chains[key] = _Chain(views[view], bases, column.base)
+            chains[key] = _Chain(view, bases, column.base)
         with ir.InsertionPoint(access):
             pointer = chains[key].pointer(tuple(row.further for row in rows))
             if column.further:
-                pointer = views[view].beyond(pointer, column.further)
-            _replace(access, pointer, list(access.operands)[first + view.type.rank :])
+                pointer = view.beyond(pointer, column.further)
+            _replace(access, pointer, operands[first + view.rank :])
 
 
 def _index(value: ir.Value) -> _Index:
@@ -144,15 +145,19 @@ class _View:
     """What a loop needs of a view; all but `at` and `beyond` insert it before the loop."""
 
     def __init__(self, view: ir.Value, loop: ir.Operation):
-        self._loop, self._element = loop, view.type.element_type
+        self.rank = view.type.rank
+        self._view, self._loop, self._element = view, loop, view.type.element_type
         self._i64 = ir.IntegerType.get_signless(64)
         self._pointer = ir.Type.parse("!llvm.ptr")
-        array = f"array<{view.type.rank} x i64>"
-        descriptor = ir.Type.parse(f"!llvm.struct<(ptr, ptr, i64, {array}, {array})>")
-        with ir.InsertionPoint(loop):
-            self._parts = builtin.unrealized_conversion_cast([descriptor], [view])
         self._strides: dict[int, ir.Value] = {}
         self._distances: dict[_Row, ir.Value] = {}
+
+    @cached_property
+    def _parts(self) -> ir.Value:
+        array = f"array<{self.rank} x i64>"
+        descriptor = ir.Type.parse(f"!llvm.struct<(ptr, ptr, i64, {array}, {array})>")
+        with ir.InsertionPoint(self._loop):
+            return builtin.unrealized_conversion_cast([descriptor], [self._view])
 
     def row(self, bases: Sequence[ir.Value | None], further: _Row) -> ir.Value:
         """Where the row begins that lies further than some indices."""
