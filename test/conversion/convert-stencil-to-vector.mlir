@@ -402,9 +402,9 @@ func.func @around(%f: !field) {
 // CLAIMS-SAME: %[[IN:[a-z0-9]+]]: {{[^%]*}}, %[[OUT:[a-z0-9]+]]: memref
 // CLAIMS: scf.for %[[ROW:.*]] = %arg2 to
 // CLAIMS: scf.for %[[AT:.*]] = %{{.*}} to {{.*}} {
-// CLAIMS-NEXT: memref.prefetch %[[OUT]][%[[ROW]], %[[AT]]], write, locality<3>, data
 // CLAIMS-NEXT: %[[NEXT:.*]] = arith.addi %[[ROW]], %{{.*}}
 // CLAIMS-NEXT: memref.prefetch %[[OUT]][%[[NEXT]], %[[AT]]], write, locality<3>, data
+// CLAIMS-NEXT: memref.prefetch %[[OUT]][%[[ROW]], %[[AT]]], write, locality<3>, data
 // CLAIMS-NEXT: %{{.*}} = vector.load %[[IN]]
 // CLAIMS: vector.create_mask
 // CLAIMS-NEXT: %{{.*}} = vector.maskedload %[[IN]]
