@@ -6,7 +6,7 @@ import pytest
 
 import twofour
 from twofour.runtime import slices
-from twofour.runtime.slices import CALL_SECONDS, ordinary_points, run_in_slices
+from twofour.runtime.slices import CALL_SECONDS, is_one_slice, ordinary_points, run_in_slices
 from twofour.runtime.tiles import stepping
 
 
@@ -67,8 +67,18 @@ def test_points_of_long_sums_count_more():
     assert [ordinary_points(1000, work) for work in (5, 64, 128, 1000)] == [1000, 1000, 2000, 15625]
 
 
+@pytest.mark.parametrize("points", [10, 1000, 1 << 20, 1 << 40])
+def test_runs_that_are_one_slice(points):
+    asked = []
+    run_in_slices(lambda count: asked.append(count) or 1 << 20, 1 << 20, points, None)
+    assert is_one_slice(asked[0], points)
+    assert not is_one_slice(asked[0] + 1, points)
+
+
 def test_runs_know_the_work_of_a_point(monkeypatch):
     asked = []
+    # Nothing is made at once.
+    monkeypatch.setattr(slices, "CALL_SECONDS", 1e-6)
     run = stepping.run_in_slices
     monkeypatch.setattr(
         stepping,

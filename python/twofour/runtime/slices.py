@@ -19,6 +19,16 @@ def ordinary_points(points: int, work: float) -> int:
     return int(points * max(1, work / ORDINARY_WORK))
 
 
+def _steps_together(points: int) -> int:
+    """Steps of so many ordinary points that a first slice has."""
+    return max(1, int(CALL_SECONDS / (POINT_SECONDS * points + STEP_SECONDS)))
+
+
+def is_one_slice(steps: int, points: int) -> bool:
+    """Whether so many steps, each of so many ordinary points, are made at once."""
+    return steps <= _steps_together(points)
+
+
 def run_in_slices(
     advance: Callable[[int], int],
     steps: int,
@@ -29,7 +39,7 @@ def run_in_slices(
 
     It is asked for some, and returns how many it did.
     """
-    together = max(1, int(CALL_SECONDS / (POINT_SECONDS * points + STEP_SECONDS)))
+    together = _steps_together(points)
     done, reported = 0, time.monotonic()
     while done < steps:
         begun = time.monotonic()

@@ -20,7 +20,7 @@ from twofour.runtime.recent import Recent
 from twofour.runtime.rounds.step_tables import StepCode
 from twofour.runtime.rounds.stepping import SkewedSteps
 from twofour.runtime.rounds.strips import LEAST_RANK
-from twofour.runtime.slices import ordinary_points, run_in_slices
+from twofour.runtime.slices import is_one_slice, ordinary_points, run_in_slices
 from twofour.runtime.stepping import check_steps, updated_box
 from twofour.runtime.sweeps import LinearKernel
 from twofour.runtime.threads import resolve_threads, waking_threads
@@ -36,9 +36,9 @@ from twofour.runtime.tiles.choice import (
 from twofour.runtime.tiles.folding import Folding, folding_of
 from twofour.runtime.tiles.itinerary import Itinerary, Pair, Stage
 from twofour.runtime.tiles.program import TileCode, TileProgram
+from twofour.runtime.tiles.repeated_call import RepeatedCall, Route
 from twofour.runtime.tiles.resident import Residence
 from twofour.runtime.tiles.runs import Leg, run_legs
-from twofour.runtime.tiles.single_call import SingleCall
 from twofour.runtime.tiles.steps import Geometry, Layout
 
 # Runs of fewer steps are not skewed, nor arrays before so many points times steps: it takes about
@@ -96,7 +96,7 @@ class TiledStepper:
         self.tile, self.resident = tile, resident
         # Of results, and of arrays with a halo that these lack.
         self.pool, self.larger_pool = BufferPool(), BufferPool()
-        self.again: SingleCall | None = None
+        self.again: RepeatedCall | None = None
         self._plans: Recent[_Plan | None] = Recent()
         self._folded: Recent[TiledStepper] = Recent()
 
@@ -207,12 +207,14 @@ class TilePrograms:
                 ]
                 yield [stage for stage in stages if stage.sweeps]
             return
-        stages = []
+        yield [Stage(program, count, pair) for program, count in self._sweeps(steps)]
+
+    def _sweeps(self, steps: int) -> Iterator[tuple[TileProgram, int]]:
+        """What makes so many steps between arrays that hold no halo."""
         while steps:
             program = self.program(steps)
-            stages.append(Stage(program, steps // program.steps, pair))
+            yield program, steps // program.steps
             steps %= program.steps
-        yield stages
 
     def may_be_skewed(self, steps: int) -> bool:
         """Whether so many steps are ever made as skewed ones."""
@@ -248,18 +250,25 @@ class TilePrograms:
 
     def run(self, legs: Sequence[Leg]) -> None:
         """Run legs, on as many threads as they are worth."""
+        run_legs(legs, self._threads_for(legs))
+
+    def _threads_for(self, legs: Sequence[Leg]) -> int:
         most = max(leg.program.steps for leg in legs)
         total = sum(leg.program.steps * leg.sweeps for leg in legs)
         threads = worth_threads(self.points * most, self._stepper.threads)
-        run_legs(legs, waking_threads(self.points * total, threads))
+        return waking_threads(self.points * total, threads)
 
-    def single_sweep(self, steps: int) -> tuple[TileProgram, int] | None:
-        """The sweep that makes so many steps, and its threads; None where it takes several."""
-        if self.are_resident(steps) or self._tile(steps)[0] != steps:
+    def route(self, steps: int) -> tuple[Route, int] | None:
+        """How so many steps are made between arrays alike, and on how many threads.
+
+        None where they take arrays of the stepper's own, or so long that others are to be heard.
+        """
+        if self.are_resident(steps):
             return None
-        points = self.points * steps
-        threads = worth_threads(points, self._stepper.threads)
-        return self.program(steps), waking_threads(points, threads)
+        route = Route(list(self._sweeps(steps)))
+        if sum(leg.sweeps for leg in route.legs) > 1 and not is_one_slice(steps, self.points):
+            return None
+        return route, self._threads_for(route.legs)
 
     def are_resident(self, steps: int) -> bool:
         """Whether so many steps are made in arrays of the stepper's own."""
@@ -318,7 +327,7 @@ class _Plan:
     ):
         self.programs, self._shape, self._refresh = programs, shape, refresh
         self._pool, self._larger_pool = pool, larger_pool
-        self._single_calls: dict[int, SingleCall | None] = {}
+        self._calls: Recent[RepeatedCall | None] = Recent()
         whole = Box.whole(programs.shape)
         # Cells that sweeps do not write, one by one.
         self._kept = [box.slices for box in around(whole, programs.geometry.interior)]
@@ -329,7 +338,7 @@ class _Plan:
         if skewed is not None:
             takers = self._pool.take, self._larger_pool.take
             return skewed.run(seen, steps, progress, *takers).reshape(self._shape)
-        call = self._single_call(steps)
+        call = self._calls.get(steps, self._new_call)
         if call is not None:
             return call.run(u)
         result = self._swept(seen, steps, progress).reshape(self._shape)
@@ -353,24 +362,17 @@ class _Plan:
             run_in_slices(advance, steps, self.programs.points, progress)
         return itinerary.current
 
-    def again(self, steps: int) -> SingleCall | None:
-        """The call of so many steps, where each one on such an array is the same single sweep."""
-        return None if self.programs.may_be_skewed(steps) else self._single_call(steps)
-
-    def _single_call(self, steps: int) -> SingleCall | None:
-        """The call of so many steps, None where it takes several sweeps."""
-        if steps > MANY_STEPS:
+    def again(self, steps: int) -> RepeatedCall | None:
+        """The call of so many steps, where each one on such an array takes the same sweeps."""
+        if self.programs.may_be_skewed(steps):
             return None
-        if steps not in self._single_calls:
-            self._single_calls[steps] = self._new_single_call(steps)
-        return self._single_calls[steps]
+        return self._calls.get(steps, self._new_call)
 
-    def _new_single_call(self, steps: int) -> SingleCall | None:
-        sweep = self.programs.single_sweep(steps)
-        if sweep is None:
+    def _new_call(self, steps: int) -> RepeatedCall | None:
+        route = self.programs.route(steps)
+        if route is None:
             return None
-        dtype = self.programs.dtype
-        return SingleCall(*sweep, self._shape, dtype, self._pool, self._refresh)
+        return RepeatedCall(*route, self._shape, self.programs.dtype, self._pool, self._refresh)
 
     def _beside(self, array: np.ndarray) -> np.ndarray:
         """A new array whose rows lie apart from those of `array`, modulo pages.

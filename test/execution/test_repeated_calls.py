@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Calls of one sweep that are made again: as first calls, whatever they are made on."""
+"""Calls of a few sweeps that are made again: as first calls, whatever they are made on."""
 
 from functools import cache, partial
 from pathlib import Path
@@ -10,7 +10,7 @@ import pytest
 import kernel_cases as cases
 import twofour
 from twofour.errors import TwofourError
-from twofour.runtime import parse_boundary
+from twofour.runtime import parse_boundary, slices
 
 WEIGHTS = {
     1: {(0,): 0.5, (1,): 0.25, (-2,): 0.25},
@@ -85,6 +85,44 @@ def test_several_steps_of_one_sweep():
         assert outcome(step, u, steps) == first_outcome(u, steps)
         assert step._stepper.again.fits(u, steps)
         assert not step._stepper.again.fits(u, steps + 1)
+
+
+def by_slices(made, u, steps):
+    """What so many steps give where slices are so short that no call is made again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(slices, "CALL_SECONDS", 0.0)
+        fresh = made()
+        result = outcome(fresh, u, steps)
+    assert fresh._stepper.again is None
+    return result
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("boundary", ["fixed", "periodic", "constant(0.5)", "reflect"])
+@pytest.mark.parametrize("steps", [2, 7, 20, 37])
+def test_several_sweeps(boundary, steps, threads):
+    """In tiles of two steps: some take two new arrays, and one step is left of odd numbers."""
+
+    def made():
+        stepper = stencil(boundary=boundary, threads=threads)
+        stepper._stepper.tile = 2, (7, 23)
+        return stepper
+
+    step = made()
+    step(random(), steps)
+    for seed in range(1, 4):
+        u = random(seed=seed)
+        assert step._stepper.again.fits(u, steps)
+        expected = first_outcome(u, steps, boundary=boundary)
+        before = u.copy()
+        assert outcome(step, u, steps) == expected
+        if steps > 2:
+            assert by_slices(made, u, steps) == expected
+        assert (u == before).all()
+    results = [step(random(seed=seed), steps) for seed in range(6)]
+    for seed, result in enumerate(results):
+        again = first_outcome(random(seed=seed), steps, boundary=boundary)
+        assert outcome(np.asarray, result) == again
 
 
 @pytest.mark.parametrize(

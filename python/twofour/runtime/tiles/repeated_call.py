@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Calls that take the same few sweeps, again and again on arrays alike.
+
+Those who step by hand make them, and those who look at every tenth step. A sweep leaves nothing in
+the near caches of what Python needs: each function that the next call goes through comes back from
+the last one. Hence everything that a call takes is looked up before, and it goes through few.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from twofour.runtime.buffer_pool import BufferPool
+from twofour.runtime.page_offset import CACHE_LINE, PAGE, page_offset
+from twofour.runtime.tiles.itinerary import Itinerary, Pair, Stage
+from twofour.runtime.tiles.program import TileProgram
+from twofour.runtime.tiles.runs import Leg, LegAt, run_at
+from twofour.runtime.tiles.steps import Layout
+
+
+class Route:
+    """The legs of sweeps of some programs, from an array that is not written to new ones.
+
+    Arrays have numbers: 0 is that array, `last` the one with the result.
+    """
+
+    def __init__(self, sweeps: Sequence[tuple[TileProgram, int]]):
+        # What stands for them: a leg names the arrays that it goes between.
+        arrays = [np.empty(0) for _ in range(3)]
+        start, first, second = arrays
+        pair = Pair(lambda: first, lambda _: second, empty=True)
+        itinerary = Itinerary([Stage(program, count, pair) for program, count in sweeps], start)
+        self.steps = itinerary.left
+        self.legs: list[Leg] = itinerary.legs(self.steps)
+        numbers = {id(array): number for number, array in enumerate(arrays)}
+        self.hops = [
+            (leg.program, numbers[id(leg.source)], numbers[id(leg.target)], *leg[3:])
+            for leg in self.legs
+        ]
+        self.last = numbers[id(itinerary.current)]
+        self.new = max(target for _, _, target, *_ in self.hops)
+
+
+class RepeatedCall:
+    """Legs on up to `threads` threads, from arrays of a shape to new ones.
+
+    `dtype` is the storage type. `pool` has the memory of results, whose halo `refresh` brings up to
+    date, if they hold one.
+    """
+
+    def __init__(
+        self,
+        route: Route,
+        threads: int,
+        shape: tuple[int, ...],
+        dtype: np.dtype,
+        pool: BufferPool,
+        refresh: Callable[[np.ndarray], None] | None = None,
+    ):
+        self._route, self._steps, self._threads = route, route.steps, threads
+        self._shape, self._dtype = shape, dtype
+        self._pool, self._refresh = pool, refresh
+        self._space = math.prod(shape) * dtype.itemsize + PAGE
+        strides = [cells * dtype.itemsize for cells in Layout.of_domain(shape).strides]
+        self._apart = page_offset(tuple(strides[:-1]))
+
+    def fits(self, u: object, steps: int) -> bool:
+        """Whether this makes so many steps of `u`, with nothing left to check or convert."""
+        if type(u) is not np.ndarray or type(steps) is not int or steps != self._steps:
+            return False
+        flags = u.flags
+        return (
+            u.shape == self._shape
+            and u.dtype is self._dtype
+            and flags.c_contiguous
+            and flags.aligned
+        )
+
+    def run(self, u: np.ndarray) -> np.ndarray:
+        """A new array with the values of `u`, an array that fits, after the steps."""
+        # As empty_beside does; `ctypes.data` would be two functions more for each address.
+        route, spaces, places = self._route, [], [u.__array_interface__["data"][0]]
+        for _ in range(route.new):
+            space = self._pool.take(self._space)
+            begin = space.__array_interface__["data"][0]
+            offset = (places[-1] // CACHE_LINE * CACHE_LINE + self._apart - begin) % PAGE
+            spaces.append((space, offset))
+            places.append(begin + offset)
+        legs = [
+            LegAt(program, places[source], places[target], *rest)
+            for program, source, target, *rest in route.hops
+        ]
+        run_at(legs, self._threads)
+        result = np.ndarray(self._shape, self._dtype, *spaces[route.last - 1])
+        if self._refresh is not None:
+            self._refresh(result)
+        return result
