@@ -155,6 +155,27 @@ def test_loops_do_what_they_did(load, store, expected, count):
     np.testing.assert_allclose(result, expected, rtol=1e-15, atol=1e-15)
 
 
+def hidden(module):
+    """What the pointers are before LLVM does not see through them any more."""
+    return [op.operands[0].owner for op in nested_ops(module, "llvm.intr.strip.invariant.group")]
+
+
+def test_rows_of_a_plane_are_one_step_apart():
+    with ir.Context(), ir.Location.unknown():
+        module = pointed(summed(*((0, n, 0) for n in range(4)), *((2, n, 0) for n in range(4))), "")
+        _, *further = hidden(module)
+        steps = [op.operands[1] for op in further]
+    assert len(steps) == 7
+    assert len({*steps[:3], *steps[4:]}) == 1
+    assert steps[3] not in steps[:3]
+
+
+def test_prefetches_have_pointers_of_their_own():
+    fetch = "memref.prefetch %v[%i, %j, %x], write, locality<3>, data : VIEW\n"
+    with ir.Context(), ir.Location.unknown():
+        assert len(hidden(pointed(fetch + loaded("%i, %j, %x"), STORE))) == 3
+
+
 def test_accesses_keep_what_they_say_of_themselves():
     fetch = "memref.prefetch %u[%i, %1, %x], write, locality<2>, data : VIEW\n"
     past = STORE.replace(" : ", " {nontemporal = true, alignment = 32 : i64} : ")
