@@ -7,7 +7,7 @@ the last one. Hence everything that a call takes is looked up before, and it goe
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -25,7 +25,7 @@ class Route:
     Arrays have numbers: 0 is that array, `last` the one with the result.
     """
 
-    def __init__(self, sweeps: Sequence[tuple[TileProgram, int]]):
+    def __init__(self, sweeps: Iterable[tuple[TileProgram, int]]):
         # What stands for them: a leg names the arrays that it goes between.
         arrays = [np.empty(0) for _ in range(3)]
         start, first, second = arrays

@@ -265,7 +265,7 @@ class TilePrograms:
         """
         if self.are_resident(steps):
             return None
-        route = Route(list(self._sweeps(steps)))
+        route = Route(self._sweeps(steps))
         if sum(leg.sweeps for leg in route.legs) > 1 and not is_one_slice(steps, self.points):
             return None
         return route, self._threads_for(route.legs)
