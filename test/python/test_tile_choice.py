@@ -14,6 +14,7 @@ from twofour.runtime.tiles.choice import (
     MULTIPLY_ADDS,
     SHORTEST_TURN,
     SHOWN,
+    STAYS,
     WORTH_SKEWING,
     TileChoice,
     _of_depth,
@@ -178,8 +179,24 @@ def test_single_steps_turn_round_in_the_cache_of_a_core():
 def test_single_steps_leave_planes_in_the_cache_of_a_core():
     extents = choose((256, 256, 256), steps=1, terms=19, machine=MESH, boundary="fixed").extents
     assert extents[1] < 256 and 4 * math.prod(extents[1:]) * 8 <= MESH.second
-    # Four planes fit it.
-    assert choose((256, 128, 128), steps=1, machine=MESH, boundary="fixed").extents[1] == 128
+
+
+@pytest.mark.parametrize("boundary", ["fixed", "periodic"])
+@pytest.mark.parametrize("shape", [(750, 750, 32), (256, 128, 128), (1 << 19, 32)])
+@pytest.mark.parametrize("machine", [MACHINE, MESH])
+def test_single_steps_write_ends_of_rows_while_these_are_in_the_cache(shape, boundary, machine):
+    extents = choose(shape, steps=1, machine=machine, boundary=boundary).extents
+    assert extents[-1] == shape[-1] and extents[0] >= SHORTEST_TURN
+    assert 2 * math.prod(extents) * 8 <= STAYS * machine.second
+
+
+def test_runs_of_many_steps_write_ends_of_rows_in_few_of_them():
+    """Long tiles, whose neighbours compute less of them as well, are worth it then."""
+    shape = (750, 750, 32)
+    few, many = (
+        choose(shape, steps=steps, machine=MESH, boundary="fixed").extents for steps in (4, 16)
+    )
+    assert few[0] < shape[0] == many[0]
 
 
 def test_short_runs_do_not_begin_to_hold_a_halo():

@@ -37,6 +37,9 @@ STAYS = 0.6
 # Part of the second-level cache that tiles of one step take, so that sweeps can turn round, and the
 # least extent along the slowest axis: kernels take several rows at once, and fetch planes in order.
 TURNING_SHARE, SHORTEST_TURN = 0.125, 8
+# The part that boxes of whole rows take, so that these are there when their ends are written, and
+# planes of a box.
+BOX_SHARE, BOX_PLANES = 0.5, 16
 
 # Part of the time of tiles from which on steps are skewed.
 WORTH_SKEWING = 0.95
@@ -57,6 +60,8 @@ ROW = 50  # cycles that a row takes besides its points
 BARRIER = 2000  # cycles to meet the other threads, where there are any
 # Cycles of an end of a row whose halo is gathered, also for each multiply-add of a point.
 RIM, RIM_WORK = 25, 4
+# Cycles more of an end of a row that has left the second-level cache, which tiles write last.
+LEFT = 40
 # In arrays that hold their halo: cycles of a cell of it that is copied in each step, and of one
 # that stays, once; to begin and end; and the part of the arithmetic that takes as long as all of
 # it where rows are not aligned. In three axes that makes no difference.
@@ -122,19 +127,14 @@ def choose_tiles(
     geometry: Geometry, itemsize: int, work: float, steps: int, threads: int, machine: Caches
 ) -> TileChoice:
     """The tiles of a run of `steps` steps that are expected to be fastest."""
-    depths = DEPTHS if steps >= MANY_STEPS else {*DEPTHS, steps}
-    found = [
-        choice
-        for depth in depths
-        if depth <= steps
-        for choice in _of_depth(geometry, itemsize, work, depth, threads, machine)
-    ]
 
     def cycles(choice: TileChoice) -> tuple[float, int]:
-        again = AGAIN / math.prod(geometry.interior.shape) / steps
-        return choice.cycles + (again if choice.steps < steps else 0), choice.steps
+        arrays = 2 if choice.steps < steps else 1
+        again = AGAIN * (arrays - 1) / math.prod(geometry.interior.shape)
+        kept = arrays * _kept_ends(geometry, itemsize, choice.extents, machine)
+        return choice.cycles + (again + kept / geometry.interior.shape[-1]) / steps, choice.steps
 
-    return min(found, key=cycles)
+    return min(_of_run(geometry, itemsize, work, steps, threads, machine), key=cycles)
 
 
 def choose_residence(
@@ -148,7 +148,7 @@ def choose_residence(
         min(_of_depth(geometry, itemsize, work, 1, threads, machine, haloed), key=_order)
         for haloed in (False, True)
     )
-    best = choose_tiles(geometry, itemsize, work, MANY_STEPS, threads, machine)
+    best = min(_of_run(geometry, itemsize, work, MANY_STEPS, threads, machine), key=_order)
     if best.cycles <= inside.cycles:
         return None
     points = math.prod(geometry.interior.shape)
@@ -161,6 +161,15 @@ def choose_residence(
 
 def _order(choice: TileChoice) -> tuple[float, int]:
     return choice.cycles, choice.steps
+
+
+def _of_run(
+    geometry: Geometry, itemsize: int, work: float, steps: int, threads: int, machine: Caches
+) -> Iterator[TileChoice]:
+    """Tiles of some of so many steps."""
+    for depth in DEPTHS if steps >= MANY_STEPS else {*DEPTHS, steps}:
+        if depth <= steps:
+            yield from _of_depth(geometry, itemsize, work, depth, threads, machine)
 
 
 def _of_depth(
@@ -207,7 +216,8 @@ def _of_depth(
         parts = (compute * redundancy, itemsize * near * redundancy, transfer)
         overhead = COMMAND * commands / points
         overhead += ROW * redundancy * counts[-1] / interior[-1]
-        overhead += _row_ends(geometry, work, haloed) / interior[-1] / depth
+        ends = _row_ends(geometry, itemsize, work, extents, depth, machine, haloed)
+        overhead += ends / interior[-1] / depth
         longest = max(parts)
         cycles = (longest + shown * (sum(parts) - longest) + overhead) * balance
         if threads > 1:
@@ -239,11 +249,9 @@ def _transfers(
     reads = _reads(geometry, itemsize, extents, depth, second)
     if depth > 1:
         return (2 + reads) * rate / depth
-    found = 0.0
-    if tuple(extents[1:]) == geometry.interior.shape[1:]:
-        # Sweeps turn round: each finds what the one before it did last in the nearer cache.
-        tile = 2 * math.prod(extents) * itemsize
-        found = min(1, max(0, machine.second - tile) * threads / footprint)
+    # Sweeps turn round: each finds what the one before it did last in the nearer cache.
+    tile = 2 * math.prod(extents) * itemsize
+    found = min(1, max(0, machine.second - tile) * threads / footprint)
     return 3 * (rate - found * farther) + (reads - 1) * farther
 
 
@@ -285,14 +293,37 @@ def _reads(
     return (along if stay else 1 + reach / geometry.planes) * math.prod(across)
 
 
-def _row_ends(geometry: Geometry, work: float, haloed: bool) -> float:
+def _row_ends(
+    geometry: Geometry,
+    itemsize: int,
+    work: float,
+    extents: Sequence[int],
+    depth: int,
+    machine: Caches,
+    haloed: bool,
+) -> float:
     """Cycles that the halo at both ends of a row takes in a step that reads the source."""
     if geometry.boundary[-1].mode == "fixed":
         return 0
-    below, above = geometry.below[-1], geometry.above[-1]
     if haloed:
-        return IMAGE * (below + above)
-    return (RIM + RIM_WORK * work) * (bool(below) + bool(above))
+        return IMAGE * (geometry.below[-1] + geometry.above[-1])
+    left = LEFT * _gone(2 * itemsize * math.prod(extents), machine)
+    if depth > 1:
+        # What is written then is in scratch arrays.
+        left /= 2
+    return (RIM + RIM_WORK * work + left) * _ends(geometry)
+
+
+def _kept_ends(geometry: Geometry, itemsize: int, extents: Sequence[int], machine: Caches) -> float:
+    """Cycles that the rim at both ends of a row takes in the first step into an array."""
+    if geometry.boundary[-1].mode != "fixed":
+        return 0
+    return LEFT * _gone(2 * itemsize * math.prod(extents), machine) * _ends(geometry)
+
+
+def _ends(geometry: Geometry) -> int:
+    """Ends of a row that a step reads beyond."""
+    return bool(geometry.below[-1]) + bool(geometry.above[-1])
 
 
 def _scratch(itemsize: int, extents: Sequence[int], grown: Sequence[int]) -> int:
@@ -300,9 +331,14 @@ def _scratch(itemsize: int, extents: Sequence[int], grown: Sequence[int]) -> int
     return 2 * itemsize * math.prod(e + g for e, g in zip(extents, grown, strict=True))
 
 
+def _gone(size: int, machine: Caches) -> float:
+    """The part of so many bytes that has left the second-level cache when it is read again."""
+    return min(1, max(0, size / machine.second - STAYS) / (1 - STAYS))
+
+
 def _stays(scratch: int, machine: Caches) -> float:
     """Cycles a byte of scratch arrays, a part of which is only in the last-level cache."""
-    gone = min(1, max(0, scratch / machine.second - STAYS) / (1 - STAYS))
+    gone = _gone(scratch, machine)
     return gone / machine.last_rate + (1 - gone) / NEAR
 
 
@@ -350,6 +386,12 @@ def _extents(
         short = max(SHORTEST_TURN, int(TURNING_SHARE * machine.second / 2 / section))
         if short < fair:
             yield (short, *interior[1:])
+        # For ends of rows.
+        if geometry.rank > 2:
+            row = itemsize * math.prod(interior[2:])
+            rows = int(BOX_SHARE * machine.second / 2 / BOX_PLANES / row)
+            if FEWEST_ROWS <= rows < interior[1]:
+                yield (BOX_PLANES, rows, *interior[2:])
         return
     budgets = {
         STAYS * machine.second,
