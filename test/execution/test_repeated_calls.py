@@ -11,6 +11,7 @@ import kernel_cases as cases
 import twofour
 from twofour.errors import TwofourError
 from twofour.runtime import parse_boundary, slices
+from twofour.runtime.tiles.runs import HopTable
 
 WEIGHTS = {
     1: {(0,): 0.5, (1,): 0.25, (-2,): 0.25},
@@ -178,6 +179,24 @@ def test_results_are_the_callers():
     for result in results:
         result[...] = 7
     assert (step(u) == 0).all()
+
+
+def test_calls_at_the_same_time_have_scratch_arrays_of_their_own(monkeypatch):
+    """Another thread's, which begins while one is under way; later ones have the same again."""
+    step = stencil(boundary="periodic")
+    step(random(), 3)
+    call, run, tables = step._stepper.again, HopTable.run, []
+
+    def interrupted(table, addresses):
+        tables.append(table)
+        if len(tables) == 1:
+            call.run(random(seed=1))
+        run(table, addresses)
+
+    monkeypatch.setattr(HopTable, "run", interrupted)
+    for _ in range(4):
+        call.run(random())
+    assert len(tables) == 5 and len(set(tables)) == len(set(tables[:2])) == 2
 
 
 def test_progress_is_told():

@@ -137,11 +137,15 @@ class Crew:
         self._idle: list[_Member] = []
 
 
-def run_words(
-    drive: Callable, words: Sequence[int], threads: int, crew: Callable[[], Crew] | None
+def table_of(words: Sequence[int]) -> ctypes.Array:
+    """Words as native code reads them."""
+    return (ctypes.c_int64 * len(words))(*words)
+
+
+def run_table(
+    drive: Callable, table: ctypes.Array, threads: int, crew: Callable[[], Crew] | None
 ) -> None:
-    """Call `drive(words, number, count)`, a JOB, on up to so many threads, of a crew if several."""
-    table = (ctypes.c_int64 * len(words))(*words)
+    """Call `drive(table, number, count)`, a JOB, on up to so many threads, of a crew if several."""
     if threads == 1:
         drive(table, 0, 1)
     else:

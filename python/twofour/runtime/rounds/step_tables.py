@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from twofour.runtime.copies import row_axes
-from twofour.runtime.crew import JOB, Crew, run_words
+from twofour.runtime.crew import JOB, Crew, run_table, table_of
 from twofour.runtime.native import descriptor
 from twofour.runtime.processor import caches
 from twofour.runtime.rounds.actions import Action, Buffer, Copy, Round
@@ -46,8 +46,8 @@ class StepCode:
 
     def run(self, stretches: Sequence[int], threads: int) -> None:
         """Run stretches, given by their words, on up to so many threads."""
-        words = [len(stretches) // STRETCH_WORDS, *stretches]
-        run_words(self.drive, words, threads, self.crew)
+        table = table_of([len(stretches) // STRETCH_WORDS, *stretches])
+        run_table(self.drive, table, threads, self.crew)
 
 
 def step_code(

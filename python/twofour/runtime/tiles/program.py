@@ -13,7 +13,7 @@ import numpy as np
 from twofour.runtime.boundary import AxisBoundary, storage_constant
 from twofour.runtime.box import Box, around
 from twofour.runtime.copies import row_axes
-from twofour.runtime.crew import JOB, Crew, run_words
+from twofour.runtime.crew import JOB, Crew
 from twofour.runtime.dtypes import ElementType
 from twofour.runtime.native import NativeKernel
 from twofour.runtime.page_offset import CACHE_LINE, spread_row
@@ -44,25 +44,21 @@ MOST_IDLE = 3
 # Words of a leg: addresses of a program and of the tables of its threads, those of the source and
 # the target, numbers of the first sweep and of the one after the last, and the address of what
 # threads share.
-LEG_WORDS = 7
+LEG_WORDS, LEG_SOURCE, LEG_TARGET = 7, 2, 3
 
 
 @dataclass(frozen=True)
 class TileCode:
     """Native code: the driver, copies of cells, threads that run it, and what owns it.
 
-    `drive(legs, thread, threads)` is the part of one of them in legs: their number and their words.
+    `drive(legs, thread, threads)` is the part of one of them in legs, which are made one after the
+    other: their number and their words.
     """
 
     drive: Callable
     copy: int
     keep_alive: object
     crew: Callable[[], Crew] | None = None
-
-    def run(self, legs: Sequence[Sequence[int]], threads: int) -> None:
-        """Run legs one after the other, on up to so many threads."""
-        words = [len(legs), *itertools.chain(*legs)]
-        run_words(self.drive, words, threads, self.crew)
 
 
 def tile_code(drive: int, copy: int, keep_alive: object, crew: Callable[[], Crew]) -> TileCode:
@@ -305,18 +301,11 @@ class TileProgram:
             self._idle.append(workspace)
 
     def leg(
-        self,
-        workspace: Workspace,
-        source: int,
-        target: int,
-        sweeps: int,
-        whole: bool = False,
-        before: int = 0,
+        self, workspace: Workspace, sweeps: int, whole: bool = False, before: int = 0
     ) -> tuple[int, ...]:
-        """The words of sweeps between arrays at these addresses, `before` of which were made.
+        """The words of sweeps, `before` of which were made, between arrays at addresses to come.
 
         Arrays of the domain are written as a `whole`, or the interior alone.
         """
         ends = before, before + sweeps
-        address = self._addresses[whole]
-        return address, workspace.of_threads, source, target, *ends, workspace.of_all
+        return self._addresses[whole], workspace.of_threads, 0, 0, *ends, workspace.of_all

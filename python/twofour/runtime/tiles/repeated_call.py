@@ -7,6 +7,7 @@ the last one. Hence everything that a call takes is looked up before, and it goe
 """
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -14,8 +15,8 @@ import numpy as np
 from twofour.runtime.buffer_pool import BufferPool
 from twofour.runtime.page_offset import CACHE_LINE, PAGE, page_offset
 from twofour.runtime.tiles.itinerary import Itinerary, Pair, Stage
-from twofour.runtime.tiles.program import TileProgram
-from twofour.runtime.tiles.runs import Leg, LegAt, run_at
+from twofour.runtime.tiles.program import MOST_IDLE, TileProgram
+from twofour.runtime.tiles.runs import Hop, HopTable, Leg
 from twofour.runtime.tiles.steps import Layout
 
 
@@ -35,11 +36,11 @@ class Route:
         self.legs: list[Leg] = itinerary.legs(self.steps)
         numbers = {id(array): number for number, array in enumerate(arrays)}
         self.hops = [
-            (leg.program, numbers[id(leg.source)], numbers[id(leg.target)], *leg[3:])
+            Hop(leg.program, numbers[id(leg.source)], numbers[id(leg.target)], *leg[3:])
             for leg in self.legs
         ]
         self.last = numbers[id(itinerary.current)]
-        self.new = max(target for _, _, target, *_ in self.hops)
+        self.new = max(hop.target for hop in self.hops)
 
 
 class RepeatedCall:
@@ -64,6 +65,8 @@ class RepeatedCall:
         self._space = math.prod(shape) * dtype.itemsize + PAGE
         strides = [cells * dtype.itemsize for cells in Layout.of_domain(shape).strides]
         self._apart = page_offset(tuple(strides[:-1]))
+        # More than one where several threads of Python call at the same time.
+        self._idle: deque[HopTable] = deque(maxlen=MOST_IDLE)
 
     def fits(self, u: object, steps: int) -> bool:
         """Whether this makes so many steps of `u`, with nothing left to check or convert."""
@@ -87,11 +90,12 @@ class RepeatedCall:
             offset = (places[-1] // CACHE_LINE * CACHE_LINE + self._apart - begin) % PAGE
             spaces.append((space, offset))
             places.append(begin + offset)
-        legs = [
-            LegAt(program, places[source], places[target], *rest)
-            for program, source, target, *rest in route.hops
-        ]
-        run_at(legs, self._threads)
+        try:
+            table = self._idle.pop()
+        except IndexError:
+            table = HopTable(route.hops, self._threads)
+        table.run(places)
+        self._idle.append(table)
         result = np.ndarray(self._shape, self._dtype, *spaces[route.last - 1])
         if self._refresh is not None:
             self._refresh(result)

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from twofour.runtime.tiles.program import TileProgram
+from twofour.runtime.crew import run_table, table_of
+from twofour.runtime.tiles.program import LEG_SOURCE, LEG_TARGET, TileProgram
 
 
 class Leg(NamedTuple):
@@ -25,8 +26,8 @@ class Leg(NamedTuple):
     before: int = 0
 
 
-class LegAt(NamedTuple):
-    """A leg between arrays at two addresses."""
+class Hop(NamedTuple):
+    """A leg between two of several arrays, by their numbers."""
 
     program: TileProgram
     source: int
@@ -36,25 +37,42 @@ class LegAt(NamedTuple):
     before: int = 0
 
 
+class HopTable:
+    """What native code is told of hops, and the workspaces that these take, for one run at a time.
+
+    They are made one after the other, on up to so many `threads`.
+    """
+
+    def __init__(self, hops: Sequence[Hop], threads: int):
+        self._threads = max(1, min(threads, max(hop.program.tiles for hop in hops)))
+        # Hops of one program share its workspace: the scratch arrays are in the caches.
+        self._workspaces = {hop.program: None for hop in hops}
+        for program in self._workspaces:
+            self._workspaces[program] = program.take_workspace(self._threads)
+        words, self._places = [len(hops)], []
+        for program, source, target, *rest in hops:
+            self._places += [(len(words) + LEG_SOURCE, source), (len(words) + LEG_TARGET, target)]
+            words += program.leg(self._workspaces[program], *rest)
+        self._table, self._code = table_of(words), hops[0].program.code
+
+    def run(self, addresses: Sequence[int]) -> None:
+        """Make the hops, between the arrays at these addresses."""
+        for word, number in self._places:
+            self._table[word] = addresses[number]
+        run_table(self._code.drive, self._table, self._threads, self._code.crew)
+
+    def give_back(self) -> None:
+        """Let other runs have the workspaces."""
+        for program, workspace in self._workspaces.items():
+            program.give_back(workspace)
+
+
 def run_legs(legs: Sequence[Leg], threads: int) -> None:
     """Run legs one after the other on up to so many threads."""
-    run_at(
-        [
-            LegAt(program, source.ctypes.data, target.ctypes.data, *rest)
-            for program, source, target, *rest in legs
-        ],
-        threads,
-    )
-
-
-def run_at(legs: Sequence[LegAt], threads: int) -> None:
-    """Run legs one after the other on up to so many threads."""
-    program = legs[0].program
-    threads = max(1, min(threads, max([leg.program.tiles for leg in legs])))
-    # Legs of one program share its workspace: the scratch arrays are in the caches.
-    workspaces = {leg.program: None for leg in legs}
-    for one in workspaces:
-        workspaces[one] = one.take_workspace(threads)
-    program.code.run([leg.program.leg(workspaces[leg.program], *leg[1:]) for leg in legs], threads)
-    for one, workspace in workspaces.items():
-        one.give_back(workspace)
+    hops, addresses = [], []
+    for program, source, target, *rest in legs:
+        hops.append(Hop(program, len(addresses), len(addresses) + 1, *rest))
+        addresses += source.ctypes.data, target.ctypes.data
+    table = HopTable(hops, threads)
+    table.run(addresses)
+    table.give_back()
