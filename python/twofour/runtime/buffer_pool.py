@@ -21,10 +21,14 @@ class BufferPool:
     def __init__(self, most: int = 3):
         self._most = most
         # A size and its idle buffers, exchanged together.
-        self._kept: tuple[int, deque[np.ndarray]] = (-1, deque())
+        self._kept: tuple[int, deque[_Buffer]] = (-1, deque())
 
     def take(self, size: int) -> np.ndarray:
         """Return `size` bytes of any content, free again when no array is left that views them."""
+        return np.asarray(self.lease(size))
+
+    def lease(self, size: int) -> "Lease":
+        """What `numpy.asarray` makes such an array of."""
         kept_size, idle = self._kept
         if kept_size != size:
             idle = deque(maxlen=self._most)
@@ -32,23 +36,35 @@ class BufferPool:
         try:
             buffer = idle.pop()
         except IndexError:
-            buffer = np.empty(size, np.uint8)
-        # Views of an array name their array, not what it was made from: the lease outlives them.
-        return np.asarray(_Lease(self, buffer))
+            buffer = _Buffer(size)
+        return Lease(self, buffer)
 
-    def give_back(self, buffer: np.ndarray) -> None:
+    def give_back(self, buffer: "_Buffer") -> None:
         """Keep a buffer for the next request of its size."""
         size, idle = self._kept
         if buffer.size == size:
             idle.append(buffer)
 
 
-class _Lease:
-    """What arrays in a buffer keep alive."""
+class _Buffer:
+    """So many bytes, and what NumPy is told of them."""
 
-    def __init__(self, pool: BufferPool, buffer: np.ndarray):
+    def __init__(self, size: int):
+        self.size, self._space = size, np.empty(size, np.uint8)
+        # An array makes it anew each time, which takes as long as everything else in a lease.
+        self.interface = self._space.__array_interface__
+
+
+class Lease:
+    """What arrays in a buffer keep alive; `address` is that of its first byte.
+
+    Views of an array name their array, not what it was made from: the lease outlives them.
+    """
+
+    def __init__(self, pool: BufferPool, buffer: _Buffer):
         self._pool, self._buffer = pool, buffer
-        self.__array_interface__ = buffer.__array_interface__
+        self.__array_interface__ = buffer.interface
+        self.address: int = buffer.interface["data"][0]
 
     def __del__(self) -> None:
         self._pool.give_back(self._buffer)

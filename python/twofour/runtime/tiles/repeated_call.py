@@ -82,21 +82,22 @@ class RepeatedCall:
 
     def run(self, u: np.ndarray) -> np.ndarray:
         """A new array with the values of `u`, an array that fits, after the steps."""
-        # As empty_beside does; `ctypes.data` would be two functions more for each address.
-        route, spaces, places = self._route, [], [u.__array_interface__["data"][0]]
+        # As empty_beside does; `ctypes.data` would be two functions more.
+        route, leases, places = self._route, [], [u.__array_interface__["data"][0]]
         for _ in range(route.new):
-            space = self._pool.take(self._space)
-            begin = space.__array_interface__["data"][0]
-            offset = (places[-1] // CACHE_LINE * CACHE_LINE + self._apart - begin) % PAGE
-            spaces.append((space, offset))
-            places.append(begin + offset)
+            lease = self._pool.lease(self._space)
+            begin = places[-1] // CACHE_LINE * CACHE_LINE + self._apart
+            places.append(lease.address + (begin - lease.address) % PAGE)
+            leases.append(lease)
         try:
             table = self._idle.pop()
         except IndexError:
             table = HopTable(route.hops, self._threads)
         table.run(places)
         self._idle.append(table)
-        result = np.ndarray(self._shape, self._dtype, *spaces[route.last - 1])
+        lease = leases[route.last - 1]
+        offset = places[route.last] - lease.address
+        result = np.ndarray(self._shape, self._dtype, np.asarray(lease), offset)
         if self._refresh is not None:
             self._refresh(result)
         return result
