@@ -13,12 +13,14 @@ from twofour.mlir_support import source_location
 def errors_of(failure: ir.MLIRError, filename: str) -> list[TwofourError]:
     """Every error that MLIR reported, located in `filename` where MLIR names the buffer only.
 
-    Notes are dropped: they repeat the op in generic form.
+    Of several in a row at one place the first is what is wrong. Notes are dropped: they repeat the
+    op in generic form.
     """
-    errors = []
+    errors: list[TwofourError] = []
     for diagnostic in failure.error_diagnostics:
         location = source_location(diagnostic.location, filename)
-        errors.append(TwofourError(first_line(diagnostic.message), location))
+        if not errors or errors[-1].location != location:
+            errors.append(TwofourError(first_line(diagnostic.message), location))
     return errors or [TwofourError(first_line(str(failure)), SourceLocation(filename))]
 
 

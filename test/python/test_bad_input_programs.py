@@ -34,6 +34,8 @@ LEFT = "{offset = array<i64: -1>}"
         (LEFT, '{offset = "x"}', "5:10", "expected base attribute 'builtin.dense_array'"),
         (LEFT, "{offset = array<i32: -1>}", "5:10", "expected offset as integers"),
         (LEFT, "{offset = array<f64: -1.0>}", "5:10", "expected offset as integers"),
+        # MLIR says of one place what it expected at first, and then.
+        (LEFT, "{offset = array<}", "5:", "expected non-function type"),
         (LEFT, "", "5:10", 'attribute "offset" is expected but not provided'),
         (LEFT, "{offset = array<i64: -1, 0>}", "5:10", "expected an offset of rank 1, got [-1, 0]"),
         (

@@ -51,7 +51,8 @@ def test_parsing(text, rank, expected):
     [
         ("perodic", "got 'perodic' (did you mean 'periodic'?)"),
         ("Periodic", "did you mean 'periodic'"),
-        ("", "expected a boundary out of fixed, zero, constant, periodic, reflect, nearest"),
+        ("constant=2.5", "did you mean 'constant(c)'"),
+        ("", "expected a boundary out of fixed, zero, constant(c), periodic, reflect, nearest"),
         ("zero,", "got ''"),
         ("zero,zero,zero", "expected 1 or 2 boundaries, got 'zero,zero,zero'"),
         ([], "expected 1 or 2 boundaries, got 0"),

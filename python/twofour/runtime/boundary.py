@@ -31,6 +31,8 @@ from twofour.runtime.dtypes import (
 )
 
 MODES = ("fixed", "zero", "constant", "periodic", "reflect", "nearest")
+# As they are written.
+FORMS = tuple("constant(c)" if mode == "constant" else mode for mode in MODES)
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class AxisBoundary:
 
     def __post_init__(self):
         if self.mode not in MODES:
-            raise TwofourError(f"expected a boundary out of {choices(MODES, self.mode)}")
+            raise TwofourError(f"expected a boundary out of {choices(FORMS, self.mode)}")
         if self.mode == "constant":
             if not isinstance(self.value, numbers.Real) or not math.isfinite(self.value):
                 raise TwofourError(f"expected a finite boundary constant, got {self.value!r}")
@@ -107,7 +109,7 @@ def check_fixed(boundary: Sequence[AxisBoundary], loop: SourceLocation | None = 
 
 def _parse_axis(text: str) -> AxisBoundary:
     if not isinstance(text, str):
-        raise TwofourError(f"expected a boundary out of {choices(MODES, text)}")
+        raise TwofourError(f"expected a boundary out of {choices(FORMS, text)}")
     text = text.strip()
     match = re.fullmatch(r"constant\s*\((.*)\)", text)
     if match:
