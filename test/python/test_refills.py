@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from twofour.runtime import FieldSpec, FieldStepper, Launch, Loop, View, element_type
 from twofour.runtime.boundary import MODES, AxisBoundary, parse_boundary
 from twofour.runtime.fields.refills import Refill, refills_of_calls
-from twofour.runtime.fields.writes import written_interiors
+from twofour.runtime.fields.writes import read_halos, written_interiors
 from twofour.runtime.loops import Recurring
 
 F64 = element_type("f64")
@@ -45,6 +45,15 @@ def test_halos_are_refreshed_again_where_another_axis_took_one_over():
     # Nobody writes to a field that takes over halos from two others in turn.
     found = refills((2,), ((0, 2), (1, 2)), written=(), rotation=(0, 1, 2))
     assert found == Recurring((Refill((2,), ((0, 2), (1, 2))),))
+
+
+def test_halos_that_a_call_does_not_read_are_left_to_one_that_does():
+    found = refills_of_calls(Refill((0, 1)), (), (2,), LEVELS, read=(1,))
+    assert found == Recurring((Refill((1,)),))
+    # The halo of the newest level is read when it is the oldest one.
+    found = refills_of_calls(Refill((0, 1)), (), (2,), LEVELS, read=(0,))
+    assert found == Recurring((Refill((0,)),))
+    assert refills_of_calls(Refill((0, 1)), (), (2,), LEVELS, read=()) == Recurring((Refill(),))
 
 
 def test_fields_that_change_places_or_are_updated_in_place_are_always_refreshed():
@@ -86,17 +95,23 @@ def programs(draw):
     return fields, rotation, boundary, draw(st.integers(1, 9))
 
 
-def stepper_of(fields, rotation, boundary, knows_what_is_written):
-    """A stepper whose calls read all cells of what they load, and write interiors alone.
+def stepper_of(fields, rotation, boundary, knows_what_is_written, around_read=None):
+    """A stepper whose calls write interiors alone.
 
-    Also a list of the refills that it binds.
+    They read all cells of what they load, or of some the interior alone where `around_read` has
+    those that they read around it; the stepper is told what it is to know.
     """
     loaded = [field.position for field in fields if field.loaded]
+    inside_read = set() if around_read is None else {*loaded}.difference(around_read)
+    interiors = {field.position: field.interior for field in fields}
     written = [field for field in fields if field.stored]
 
     def call(arguments):
         around = 0
-        for position in loaded:
+        for position in inside_read:
+            inside = arguments[position][tuple(map(slice, *interiors[position]))]
+            around = around + inside.sum() / 7
+        for position in sorted({*loaded}.difference(inside_read)):
             for axis in range(arguments[position].ndim):
                 for shift in (-1, 1):
                     around = around + np.roll(arguments[position], shift, axis) * (position + 0.25)
@@ -106,19 +121,22 @@ def stepper_of(fields, rotation, boundary, knows_what_is_written):
             arguments[field.position][box] = 0.1 * mine - field.position / 3
 
     known = frozenset(field.position for field in written) if knows_what_is_written else None
-    return FieldStepper(fields, rotation, lambda: call, boundary, written=known)
+    read = around_read if knows_what_is_written else None
+    return FieldStepper(fields, rotation, lambda: call, boundary, written=known, read=read)
 
 
-@given(programs())
+@given(programs(), st.sets(st.integers(0, 3)), st.booleans())
 @settings(max_examples=300, deadline=None)
-def test_results_are_those_of_refilling_all_halos_before_each_call(program):
+def test_results_are_those_of_refilling_all_halos_before_each_call(program, around_read, resume):
     fields, rotation, boundary, steps = program
     rng = np.random.default_rng(3)
     inputs = [rng.uniform(-1, 1, field.shape) for field in fields if field.loaded]
-    steppers = [stepper_of(fields, rotation, boundary, known) for known in (True, False)]
+    steppers = [
+        stepper_of(fields, rotation, boundary, known, around_read) for known in (True, False)
+    ]
     if inputs and not steppers[0]._feeds_back():
         steps = 1
-    one, other = (stepper.advance(inputs, steps) for stepper in steppers)
+    one, other = (stepper.advance(inputs, steps, resume=resume) for stepper in steppers)
     for mine, expected in zip(one, other, strict=True):
         assert mine.tobytes() == expected.tobytes()
     assert len(steppers[1].halos.refills.items) == 1
@@ -162,3 +180,22 @@ def test_where_steps_write():
     assert written(View(1, whole)) is None and written(View(1, ())) is None
     assert written(View(2, inside)) is None
     assert written_interiors([Loop(9, 0, 3, 1, (), ())], fields) is None
+
+
+def test_whose_halos_steps_read():
+    box = ((1, 1), (5, 6))
+    fields = [FieldSpec(n, F64, (7, 8), True, True, box) for n in range(3)]
+    fields.append(FieldSpec(3, F64, (7, 8), True, False, None))
+    inside, above = (slice(1, 5), slice(1, 6)), (slice(0, 4), slice(1, 6))
+
+    def read(*inputs, tables=()):
+        return read_halos([Launch(None, inputs, (View(0, inside),), tables=tables)], fields)
+
+    assert read(View(0, inside), View(1, above), View(2, (slice(2, 5), slice(1, 3)))) == {1}
+    assert read(View(1, above), View(1, inside)) == {1}
+    # A view without slices is the whole, and tables are read anywhere.
+    assert read(View(2, ())) == {2}
+    assert read(View(0, inside), View(2, inside), tables=(1,)) == {2}
+    # Fields that no call updates have no halo, and other buffers are no fields.
+    assert read(View(3, ()), View(9, ())) == frozenset()
+    assert read_halos([Loop(9, 0, 3, 1, (), ())], fields) is None

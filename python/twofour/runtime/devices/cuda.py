@@ -101,7 +101,8 @@ class CudaDevice:
         return self.array_module.array(values, order="C")
 
     def result(self, buffer):
-        return buffer
+        # Rows of a run may be longer than those of callers.
+        return self.array_module.ascontiguousarray(buffer)
 
     def address(self, array) -> int:
         return array.data.ptr

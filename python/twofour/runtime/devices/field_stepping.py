@@ -7,7 +7,12 @@ from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.devices.stepping import aligned_rows
 from twofour.runtime.fields.spec import FieldSpec
 from twofour.runtime.fields.stepping import FieldStepper
-from twofour.runtime.fields.writes import rims_of_overwritten, unwritten_calls, written_interiors
+from twofour.runtime.fields.writes import (
+    read_halos,
+    rims_of_overwritten,
+    unwritten_calls,
+    written_interiors,
+)
 from twofour.runtime.halos import Halos
 from twofour.runtime.plan import Plan
 
@@ -45,6 +50,7 @@ class DeviceFieldStepper(FieldStepper):
             records=records,
             halos=halos,
             written=written_interiors(plan.steps, fields),
+            read=read_halos(plan.steps, fields),
         )
         self._device = plan.memory
         # Halos that are taken over are those of fields that calls write to anyway.
@@ -75,6 +81,5 @@ class DeviceFieldStepper(FieldStepper):
 
     def _own(self, position: int, buffer, inputs: Sequence):
         address = self._device.address
-        if any(address(buffer) == address(array) for array in inputs):
-            return self._copied(position, buffer)
-        return self._device.array_module.ascontiguousarray(buffer)
+        is_shared = any(address(buffer) == address(array) for array in inputs)
+        return self._copied(position, buffer) if is_shared else buffer

@@ -20,7 +20,8 @@ class FieldHalos:
     field whose place its buffer takes. `refills` tells of each call what is left to do.
 
     A call writes to the interiors of the fields `written` and nowhere else; where that is not known
-    it is None, and everything is done before each call.
+    it is None, and everything is done before each call. It reads the halos of the fields `read`
+    only, or of any where that is None.
     """
 
     def __init__(
@@ -30,6 +31,7 @@ class FieldHalos:
         boundary: Sequence[AxisBoundary],
         halos: Halos,
         written: Collection[int] | None,
+        read: Collection[int] | None = None,
     ):
         self._fields, self._rotation, self._boundary = tuple(fields), tuple(rotation), boundary
         self.refresh = {}
@@ -42,7 +44,7 @@ class FieldHalos:
             (heir, field.position): halos.copy(cells, field.interior, field.element)
             for field, heir, cells in self._heirs()
         }
-        self.refills = self._refills(written)
+        self.refills = self._refills(written, read)
 
     def bind(self, arguments: Sequence, refill: Refill) -> list[Callable[[], None]]:
         """What does a refill on these arguments."""
@@ -83,7 +85,9 @@ class FieldHalos:
                     cells = cells.with_axis(axis, *ends)
         return cells
 
-    def _refills(self, written: Collection[int] | None) -> Recurring[Refill]:
+    def _refills(
+        self, written: Collection[int] | None, read: Collection[int] | None
+    ) -> Recurring[Refill]:
         loaded = [field.position for field in self._fields if field.loaded]
         every = Refill(
             tuple(position for position in loaded if position in self.refresh),
@@ -93,4 +97,4 @@ class FieldHalos:
             return Recurring((every,))
         # A field that is only stored starts as a copy.
         alike = [pair for pair in every.inherited if pair[0] in loaded]
-        return refills_of_calls(every, alike, written, self._rotation)
+        return refills_of_calls(every, alike, written, self._rotation, read)

@@ -15,6 +15,7 @@ from twofour.runtime.fields.refills import Refill
 from twofour.runtime.fields.spec import FieldSpec
 from twofour.runtime.fields.stepping import FieldStepper
 from twofour.runtime.fields.writes import (
+    read_halos,
     rims_of_overwritten,
     unwritten_calls,
     written_interiors,
@@ -110,8 +111,8 @@ class NativeFieldStepper(HostFieldStepper):
         code: Callable[[int], StepCode],
         threads: int,
     ):
-        written = written_interiors(steps, fields)
-        super().__init__(fields, rotation, None, boundary, written=written)
+        written, read = written_interiors(steps, fields), read_halos(steps, fields)
+        super().__init__(fields, rotation, None, boundary, written=written, read=read)
         self._numbers, self._workspaces, self._threads = numbers, workspaces, threads
         self._steps, self._code = steps, code
         self._copies = self.halos.refills.map(self._copies_of)

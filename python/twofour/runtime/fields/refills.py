@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Which halos are refilled before each call of a program: those that do not hold it already.
 
-A refresh depends on the cells inside, on all axes that it fills, and these change only where a call
-writes to them, or the halo of other axes is taken over. A halo that is taken over is the same for
+A halo that a call does not read is left to a later one that does. A refresh depends on the cells
+inside, on all axes that it fills, and these change only where a call writes to them, or the halo of
+other axes is taken over. A halo that is taken over is the same for
 as long as nobody takes over another one. Buffers change places from call to call, so that what is
 left to do becomes periodic.
 """
@@ -29,12 +30,15 @@ def refills_of_calls(
     alike: Iterable[tuple[int, int]],
     written: Collection[int],
     rotation: Sequence[int],
+    read: Collection[int] | None = None,
 ) -> Recurring[Refill]:
     """What of `every` each call needs, one after the other.
 
     Pairs of arguments have `alike` halos at first, calls write to the interior of those `written`,
-    and after each of them argument i takes over the buffer of argument rotation[i].
+    read the halos of those `read` (None: of any), and after each of them argument i takes over the
+    buffer of argument rotation[i].
     """
+    needed = [place for place in every.refreshed if read is None or place in read]
     places = range(len(rotation))
     halos = [*places]
     for source, target in alike:
@@ -44,7 +48,7 @@ def refills_of_calls(
     seen: dict[tuple, int] = {}
     while (state := (*places, *_renumbered(halos), *sorted(fresh))) not in seen:
         seen[state] = len(calls)
-        refreshed = [argument for argument in every.refreshed if places[argument] not in fresh]
+        refreshed = [argument for argument in needed if places[argument] not in fresh]
         fresh.update(places[argument] for argument in refreshed)
         inherited = []
         for pair in every.inherited:

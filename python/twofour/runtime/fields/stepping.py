@@ -27,7 +27,8 @@ class FieldStepper:
     axis, from its interior; `boundary` holds one entry an axis. On axes with boundary `fixed` a
     field that is only stored takes its halo from the field whose place its buffer takes, which
     holds the newest values there are. What halos hold already is not copied again where it is known
-    that a call writes to the interiors of the fields `written` and nowhere else.
+    that a call writes to the interiors of the fields `written` and nowhere else; then what no call
+    reads is not copied either, where it is known that it reads the halos of the fields `read` only.
 
     Fields are kept in `memory`, and arrays in and out are of its array module; their halos are
     refreshed as `halos` says. `records` tells whether calls may be recorded, for programs that do
@@ -44,12 +45,13 @@ class FieldStepper:
         records: bool = True,
         halos: Halos = SLICES,
         written: Collection[int] | None = None,
+        read: Collection[int] | None = None,
     ):
         self.fields = tuple(fields)
         self.memory, self.records = memory, records
         self.rotation = tuple(rotation)
         self._prepare = prepare
-        self.halos = FieldHalos(self.fields, self.rotation, boundary, halos, written)
+        self.halos = FieldHalos(self.fields, self.rotation, boundary, halos, written, read)
 
     def advance(
         self,
@@ -180,10 +182,10 @@ class FieldStepper:
         results = []
         for field in loaded if resume else self.outputs:
             place = self.rotation[field.position] if resume and steps else field.position
-            buffer = arguments[place]
+            buffer = self._own(place, arguments[place], inputs)
             if steps and field.position in self.halos.refresh:
                 self.halos.refresh[field.position](buffer)
-            array = self.memory.result(self._own(place, buffer, inputs))
+            array = self.memory.result(buffer)
             like = next((a for a, f in zip(inputs, loaded, strict=True)
                          if f.element == field.element), None)  # fmt: skip
             results.append(array if like is None else array.view(like.dtype))

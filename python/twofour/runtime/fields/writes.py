@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which buffers the calls of a program write to, and when first."""
+"""Which buffers the calls of a program write to, and when first, and whose halos they read."""
 
 from collections.abc import Collection, Sequence
 
@@ -48,10 +48,34 @@ def written_interiors(steps: Sequence[Step], fields: Sequence[FieldSpec]) -> fro
         interior = interiors[view.buffer]
         if interior is None or not view.slices:
             return None
-        box = Box(*zip(*((axis.start, axis.stop) for axis in view.slices), strict=True))
-        if around(box, interior):
+        if around(_box(view), interior):
             return None
     return frozenset(view.buffer for view in views)
+
+
+def _box(view: View) -> Box:
+    """The cells of a view that has slices."""
+    return Box(*zip(*((axis.start, axis.stop) for axis in view.slices), strict=True))
+
+
+def read_halos(steps: Sequence[Step], fields: Sequence[FieldSpec]) -> frozenset[int] | None:
+    """The positions of fields that steps read beyond their interiors; None where it may be any.
+
+    Loops of a program are not followed.
+    """
+    if any(isinstance(step, Loop) for step in steps):
+        return None
+    interiors = {field.position: field.interior for field in fields}
+    found = set()
+    for launch in steps:
+        for number, view in enumerate(launch.inputs):
+            interior = interiors.get(view.buffer)
+            if interior is None:
+                continue
+            inside = Box(*map(tuple, interior))
+            if number in launch.tables or not view.slices or around(_box(view), inside):
+                found.add(view.buffer)
+    return frozenset(found)
 
 
 def rims_of_overwritten(
