@@ -20,8 +20,9 @@ from twofour.runtime.rounds.choice import (
     skew_rounds,
 )
 from twofour.runtime.rounds.time_skewing import Touch
-from twofour.runtime.tiles.choice import MEMORY, WINDOW_SHARE
-from twofour.runtime.tiles.choice import NEAR as L2_RATE
+from twofour.runtime.tiles.costs import MEMORY
+from twofour.runtime.tiles.costs import NEAR as L2_RATE
+from twofour.runtime.tiles.extents import WINDOW_SHARE
 
 # A last-level cache far away, and one that is near.
 FAR, NEAR = Caches(1 << 21, 1 << 26, 12), Caches(1 << 20, 1 << 25, 30)

@@ -11,10 +11,7 @@ from twofour.runtime.box import Box
 from twofour.runtime.processor import OVER_MESH, Caches
 from twofour.runtime.tiles.choice import (
     BARRIER,
-    MULTIPLY_ADDS,
-    SHORTEST_TURN,
     SHOWN,
-    STAYS,
     WORTH_SKEWING,
     TileChoice,
     _of_depth,
@@ -24,6 +21,8 @@ from twofour.runtime.tiles.choice import (
     past_caches,
     worth_threads,
 )
+from twofour.runtime.tiles.costs import MULTIPLY_ADDS, STAYS
+from twofour.runtime.tiles.extents import SHORTEST_TURN
 from twofour.runtime.tiles.parts import cut
 from twofour.runtime.tiles.steps import Geometry
 from twofour.runtime.tiles.streamed import is_streamed

@@ -3,9 +3,8 @@
 
 A halo that a call does not read is left to a later one that does. A refresh depends on the cells
 inside, on all axes that it fills, and these change only where a call writes to them, or the halo of
-other axes is taken over. A halo that is taken over is the same for
-as long as nobody takes over another one. Buffers change places from call to call, so that what is
-left to do becomes periodic.
+other axes is taken over. A halo that is taken over is the same for as long as nobody takes over
+another one. Buffers change places from call to call, so that what is left to do becomes periodic.
 """
 
 from collections.abc import Collection, Iterable, Sequence

@@ -16,7 +16,9 @@ from twofour.runtime.rounds.actions import Buffer, Round, footprint, pass_on_who
 from twofour.runtime.rounds.skewed import SkewedRounds, actions_of
 from twofour.runtime.rounds.strips import AXIS, Cutting, can_be_cut
 from twofour.runtime.rounds.time_skewing import Chain, Footprint, chain_of
-from twofour.runtime.tiles.choice import MEMORY, NEAR, WINDOW_SHARE, worth_threads
+from twofour.runtime.tiles.choice import worth_threads
+from twofour.runtime.tiles.costs import MEMORY, NEAR
+from twofour.runtime.tiles.extents import WINDOW_SHARE
 
 # Arrays of up to this part of the second-level caches of all threads stay there.
 STAYS = 0.75

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from twofour.errors import TwofourError
-from twofour.runtime.tiles.choice import MULTIPLY_ADDS as NOMINAL_BYTES
+from twofour.runtime.tiles.costs import MULTIPLY_ADDS as NOMINAL_BYTES
 from twofour.targets.cpu.core import Core
 from twofour.targets.cpu.row_sums import Rows, RowsOf
 from twofour.targets.cpu.vector_unit import VectorUnit
