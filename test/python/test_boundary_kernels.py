@@ -245,10 +245,10 @@ def with_and_without(bundle, *inputs, **options):
 
 @pytest.mark.parametrize(
     "boundary, launches",
-    [("fixed", 1 + 1), ("fixed,periodic", 1 + 1 + 6 + 1), ("reflect", 1 + 6 + 1)],
+    [("fixed", 1 + 1), ("fixed,periodic", 1 + 1 + 5 + 1), ("reflect", 1 + 5 + 1)],
 )
 def test_three_time_levels(boundary, launches):
-    """The halo of the newest field is refreshed once, and that of the oldest one at first.
+    """The halo of the newest field is refreshed once, and that of the oldest one is not read.
 
     The array of the oldest one takes over a halo once, that of the new one at first.
     """
