@@ -189,6 +189,12 @@ def test_single_steps_write_ends_of_rows_while_these_are_in_the_cache(shape, bou
     assert 2 * math.prod(extents) * 8 <= STAYS * machine.second
 
 
+@pytest.mark.parametrize("boundary", ["fixed", "periodic"])
+def test_ends_of_long_rows_count_for_nothing(boundary):
+    for shape in ((4096, 512), (4096, 4096)):
+        assert choose(shape, steps=1, boundary=boundary).extents == shape
+
+
 def test_runs_of_many_steps_write_ends_of_rows_in_few_of_them():
     """Long tiles, whose neighbours compute less of them as well, are worth it then."""
     shape = (750, 750, 32)

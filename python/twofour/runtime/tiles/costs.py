@@ -25,8 +25,9 @@ OTHERS = 4  # cycles a byte from the second-level cache of another core
 MOVED = 0.5  # of what moves on in the windows of streamed tiles is read and written again
 # Cycles of an end of a row whose halo is gathered, also for each multiply-add of a point.
 RIM, RIM_WORK = 25, 4
-# Cycles more of an end of a row that has left the second-level cache, which tiles write last.
-LEFT = 40
+# Cycles more of an end of a row that has left the second-level cache, which tiles write last; and
+# bytes of a row beside which that is nothing.
+LEFT, LONG = 40, 4096
 # Cycles of a cell of a halo that is copied in each step, in arrays that hold it.
 IMAGE = 6
 
@@ -112,7 +113,7 @@ def row_ends(
         return 0
     if haloed:
         return IMAGE * (geometry.below[-1] + geometry.above[-1])
-    left = _left(itemsize, extents, machine)
+    left = _left(geometry, itemsize, extents, machine)
     if depth > 1:
         # What is written then is in scratch arrays.
         left /= 2
@@ -123,11 +124,13 @@ def kept_ends(geometry: Geometry, itemsize: int, extents: Sequence[int], machine
     """Cycles that the rim at both ends of a row takes in the first step into an array."""
     if geometry.boundary[-1].mode != "fixed":
         return 0
-    return _left(itemsize, extents, machine) * _ends(geometry)
+    return _left(geometry, itemsize, extents, machine) * _ends(geometry)
 
 
-def _left(itemsize: int, extents: Sequence[int], machine: Caches) -> float:
+def _left(geometry: Geometry, itemsize: int, extents: Sequence[int], machine: Caches) -> float:
     """Cycles more of an end of a row, of source and target, that a tile writes last."""
+    if geometry.interior.shape[-1] * itemsize >= LONG:
+        return 0
     return LEFT * _gone(2 * itemsize * math.prod(extents), machine)
 
 
