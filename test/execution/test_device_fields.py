@@ -15,10 +15,10 @@ EDGE = 61
 
 
 class KeepingDevice(SimulatedDevice):
-    """Gives its own buffers away where rows of callers are as long, as GPUs do."""
+    """Gives its own buffers away, as GPUs do."""
 
     def result(self, buffer):
-        return np.ascontiguousarray(buffer)
+        return buffer
 
 
 @pytest.fixture(scope="module")

@@ -83,3 +83,7 @@ class DeviceFieldStepper(FieldStepper):
         address = self._device.address
         is_shared = any(address(buffer) == address(array) for array in inputs)
         return self._copied(position, buffer) if is_shared else buffer
+
+    def _result(self, buffer):
+        # Rows of a long run are longer than those of callers.
+        return self._device.result(self._device.array_module.ascontiguousarray(buffer))

@@ -163,6 +163,10 @@ class FieldStepper:
         """A buffer of an argument that no input shares."""
         return buffer
 
+    def _result(self, buffer):
+        """What callers are given of a buffer."""
+        return self.memory.result(buffer)
+
     def _copied(self, position: int, values):
         """A buffer for an argument, with these values."""
         return self.memory.array(values)
@@ -185,7 +189,7 @@ class FieldStepper:
             buffer = self._own(place, arguments[place], inputs)
             if steps and field.position in self.halos.refresh:
                 self.halos.refresh[field.position](buffer)
-            array = self.memory.result(buffer)
+            array = self._result(buffer)
             like = next((a for a, f in zip(inputs, loaded, strict=True)
                          if f.element == field.element), None)  # fmt: skip
             results.append(array if like is None else array.view(like.dtype))
