@@ -20,13 +20,13 @@ TARGETS = [
     ("cpu", 2, True),
     pytest.param("sim:sm_90", 1, False, marks=pytest.mark.full),
 ]
-HALO, EXTENTS = 4, (81, 9)
-FIELD = "!stencil.field<[-4,85]x[-4,13]xf64>"
+HALO, EXTENTS = 4, (81, 24)
+FIELD = "!stencil.field<[-4,85]x[-4,28]xf64>"
 TEMP = "!stencil.temp<?x?xf64>"
 ARRAY = tuple(extent + 2 * HALO for extent in EXTENTS)
 STORED = {
-    "<[0, 0], [81, 9]>": (slice(4, 85), slice(4, 13)),
-    "<[1, 2], [78, 9]>": (slice(5, 82), slice(6, 13)),
+    "<[0, 0], [81, 24]>": (slice(4, 85), slice(4, 28)),
+    "<[1, 2], [78, 24]>": (slice(5, 82), slice(6, 28)),
 }
 # Many at the point itself: results may then be written over what they are made from.
 OFFSETS = st.just((0, 0)) | st.tuples(st.integers(-1, 1), st.integers(-1, 1))

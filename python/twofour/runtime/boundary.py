@@ -21,6 +21,7 @@ from functools import partial
 import numpy as np
 
 from twofour.errors import SourceLocation, TwofourError
+from twofour.runtime.box import Box
 from twofour.runtime.dtypes import (
     ElementType,
     choices,
@@ -162,6 +163,8 @@ class HaloRefresh:
         lower, upper = interior
         # The (target, source, value) of each axis with a halo, first to last; of one in any order.
         self.by_axis = []
+        # The cells that are left as they are.
+        self.inside = Box.whole(shape)
         for axis, (extent, lo, up, entry) in enumerate(
             zip(shape, lower, upper, boundary, strict=True)
         ):
@@ -171,9 +174,24 @@ class HaloRefresh:
                 )
             if entry.mode != "fixed" and (lo, up) != (0, extent):
                 self.by_axis.append(_axis_operations(axis, extent, lo, up, entry, element))
+                self.inside = self.inside.with_axis(axis, lo, up)
         self._operations = list(itertools.chain(*self.by_axis))
         # Nothing to refill: calls return at once and callers may skip them.
         self.empty = not self._operations
+
+    @property
+    def far(self) -> Box:
+        """Cells inside, farther from all refilled ends than those that halos take values from."""
+        far = self.inside
+        for _, source, _ in self._operations:
+            if source is not None:
+                axis = len(source) - 1
+                begin, end = self.inside.lower[axis], self.inside.upper[axis]
+                images = range(end)[source[axis]]
+                depth = max(min(cell - begin + 1, end - cell) for cell in images)
+                low, high = max(far.lower[axis], begin + depth), min(far.upper[axis], end - depth)
+                far = far.with_axis(axis, low, high)
+        return far
 
     def bind(self, array: np.ndarray) -> Callable[[], None]:
         """Return a callable that refills the halo of `array`."""

@@ -43,6 +43,20 @@ class Box:
         """Return the box grown by `below` and `above` cells an axis (negative: shrunk)."""
         return Box(tuple(map(sub, self.lower, below)), tuple(map(add, self.upper, above)))
 
+    def margins(self, inner: Box) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return how many cells an axis come before an inner box, and behind it."""
+        below, above = map(sub, inner.lower, self.lower), map(sub, self.upper, inner.upper)
+        return tuple(below), tuple(above)
+
+    def without(self, below: Sequence[int], above: Sequence[int]) -> Box:
+        """Return the box without so many cells an axis, as `margins` gives them."""
+        return self.grown([-cells for cells in below], [-cells for cells in above])
+
+    def within(self, other: Box) -> Box:
+        """Return the cells that are in another box as well."""
+        lower, upper = map(max, self.lower, other.lower), map(min, self.upper, other.upper)
+        return Box(tuple(lower), tuple(upper))
+
     def relative_to(self, origin: Sequence[int]) -> Box:
         """Return the same box in coordinates that start at `origin`."""
         return self.grown(origin, [-o for o in origin])

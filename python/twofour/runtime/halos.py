@@ -63,15 +63,15 @@ class HaloSlices:
 
 class _SliceCopy:
     def __init__(self, cells: Box, interior: Interior):
-        self.boxes = [box.slices for box in around(cells, Box(*map(tuple, interior)))]
+        self.boxes = around(cells, Box(*map(tuple, interior)))
 
     def bind(self, source: np.ndarray, target: np.ndarray) -> Callable[[], None]:
         return partial(_copy, self.boxes, source, target)
 
 
-def _copy(boxes: Sequence[tuple[slice, ...]], source: np.ndarray, target: np.ndarray) -> None:
+def _copy(boxes: Sequence[Box], source: np.ndarray, target: np.ndarray) -> None:
     for box in boxes:
-        target[box] = source[box]
+        target[box.slices] = source[box.slices]
 
 
 SLICES = HaloSlices()

@@ -8,8 +8,9 @@ from twofour.runtime.devices.stepping import aligned_rows
 from twofour.runtime.fields.spec import FieldSpec
 from twofour.runtime.fields.stepping import FieldStepper
 from twofour.runtime.fields.writes import (
+    overwritten,
     read_halos,
-    rims_of_overwritten,
+    rims_of,
     unwritten_calls,
     written_interiors,
 )
@@ -57,7 +58,7 @@ class DeviceFieldStepper(FieldStepper):
         refills = self.halos.refills.items
         refilled = {position for refill in refills for position in refill.refreshed}
         self._unwritten_calls = unwritten_calls(plan.steps, refilled, rotation)
-        self._rims = rims_of_overwritten(plan.steps, self.fields, halos)
+        self._rims = rims_of(overwritten(plan.steps, self.fields, self.halos.inherited), halos)
 
     def _input_buffer(self, position: int, values, steps: int):
         is_read_only = 0 < steps <= self._unwritten_calls.get(position, steps)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Time stepping of programs over several fields in the memory of the process."""
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -11,12 +10,15 @@ import numpy as np
 from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.buffer_pool import BufferPool
 from twofour.runtime.dtypes import ElementType, to_storage
+from twofour.runtime.fields.copies import copied, refreshed
 from twofour.runtime.fields.refills import Refill
+from twofour.runtime.fields.single_call import SingleCall
 from twofour.runtime.fields.spec import FieldSpec
 from twofour.runtime.fields.stepping import FieldStepper
 from twofour.runtime.fields.writes import (
+    overwritten,
     read_halos,
-    rims_of_overwritten,
+    rims_of,
     unwritten_calls,
     written_interiors,
 )
@@ -32,7 +34,7 @@ from twofour.runtime.loops import (
     used_indices,
 )
 from twofour.runtime.page_offset import empty_at, offset_to_line, page_offsets
-from twofour.runtime.rounds.actions import Buffer, Copy
+from twofour.runtime.rounds.actions import Buffer
 from twofour.runtime.rounds.program import Copies, Program
 from twofour.runtime.rounds.step_tables import StepCode
 from twofour.runtime.slices import run_in_slices
@@ -120,7 +122,7 @@ class NativeFieldStepper(HostFieldStepper):
             copy.written for call in self._copies.items for copies in call for copy in copies
         }
         self._unwritten_calls = unwritten_calls(steps, refilled, rotation)
-        self._rims = rims_of_overwritten(steps, self.fields, SLICES)
+        self._rims = rims_of(overwritten(steps, self.fields, self.halos.inherited), SLICES)
         # Arguments that say how often loops run.
         self._bounds = bound_arguments(steps)
         self._indices = used_indices(steps)
@@ -131,12 +133,32 @@ class NativeFieldStepper(HostFieldStepper):
         calls = replace(self._calls, body=())
         self._course = Course(calls, {}, lambda loop: range(loop.upper))
         self._program: tuple[tuple[int, ...], Program] | None = None
+        self._has_loops = any(isinstance(step, Loop) for step in steps)
+        self._single_calls: dict[bool, SingleCall] = {}
 
     def get_ready(self) -> None:
         """Compile the driver, and make its tables where no argument decides on them."""
         _ = self._driver
         if not self._bounds:
             self._program_for(()).get_ready()
+
+    def _advanced(
+        self,
+        inputs: Sequence[np.ndarray],
+        steps: int,
+        scalars: Sequence[float | int],
+        progress: Callable[[int, int], None] | None,
+        resume: bool,
+    ) -> list:
+        if steps != 1 or self._has_loops:
+            return super()._advanced(inputs, steps, scalars, progress, resume)
+        arguments = {
+            position: values if values.flags.aligned else values.copy()
+            for position, values in self._values(inputs).items()
+        }
+        for (position, element), number in zip(self._numbers.items(), scalars, strict=True):
+            arguments[position] = to_storage(number, element)
+        return self._single_call(resume).run(arguments, self._placed)
 
     def _input_buffer(self, position: int, values: np.ndarray, steps: int) -> np.ndarray:
         read_only = 0 < steps <= self._unwritten_calls.get(position, steps)
@@ -193,30 +215,38 @@ class NativeFieldStepper(HostFieldStepper):
             kept = self._program = bounds, self._build(dict(zip(self._bounds, bounds, strict=True)))
         return kept[1]
 
-    def _build(self, bounds: Mapping[int, int]) -> Program:
+    def _single_call(self, resume: bool) -> SingleCall:
+        if resume not in self._single_calls:
+            self._single_calls[resume] = SingleCall(
+                self.fields,
+                self._steps,
+                self._buffers,
+                self.rotation,
+                self.halos,
+                self._driver,
+                self._threads,
+                resume,
+            )
+        return self._single_calls[resume]
+
+    @property
+    def _buffers(self) -> list[Buffer]:
+        """The buffers of arguments, then those of workspaces."""
         arguments = {field.position: (field.shape, field.element.storage) for field in self.fields}
         arguments |= {place: ((), element.storage) for place, element in self._numbers.items()}
         kinds = [*(arguments[place] for place in range(len(arguments))), *self._workspaces]
-        cells = {index: len(kinds) + number for number, index in enumerate(self._indices)}
-        kinds += [((), INDEX) for _ in cells]
-        buffers = [Buffer(shape, np.dtype(dtype)) for shape, dtype in kinds]
+        return [Buffer(shape, np.dtype(dtype)) for shape, dtype in kinds]
+
+    def _build(self, bounds: Mapping[int, int]) -> Program:
+        buffers = self._buffers
+        cells = {index: len(buffers) + number for number, index in enumerate(self._indices)}
+        buffers += [Buffer((), INDEX) for _ in cells]
         return Program(
             self._driver, self._calls, self._copies, bounds, cells, buffers, self._threads
         )
 
     def _copies_of(self, refill: Refill) -> tuple[Copies, ...]:
         """The copies of a refill, in order."""
-        phases = []
-        axes = [self.halos.refresh[position].by_axis for position in refill.refreshed]
-        for axis in itertools.zip_longest(*axes, fillvalue=()):
-            phases.append(
-                tuple(
-                    Copy(position, target, None if source is None else position, source, value)
-                    for position, operations in zip(refill.refreshed, axis, strict=True)
-                    for target, source, value in operations
-                )
-            )
-        for heir, to in refill.inherited:
-            boxes = self.halos.inherited[heir, to].boxes
-            phases.append(tuple(Copy(to, box, heir, box) for box in boxes))
-        return tuple(phases)
+        refreshes = ((place, self.halos.refresh[place]) for place in refill.refreshed)
+        inherited = (copied(*pair, self.halos.inherited[pair].boxes) for pair in refill.inherited)
+        return tuple(map(tuple, (*refreshed(refreshes), *inherited)))

@@ -85,16 +85,31 @@ class FieldStepper:
                 f"expected outputs of the type of inputs to run {steps} steps, got a program whose "
                 "results do not become its inputs"
             )
-        arguments = self._start(inputs, loaded, scalars, steps)
-        if steps:
-            arguments = self._run(arguments, steps, progress)
+        buffers = self._advanced(inputs, steps, scalars, progress, resume)
         if progress is not None:
             self.memory.synchronize()
             progress(steps, steps)
-        return self._results(arguments, inputs, loaded, steps, resume)
+        return [
+            self._like(array, field, inputs, loaded)
+            for array, field in zip(buffers, loaded if resume else self.outputs, strict=True)
+        ]
 
     def get_ready(self) -> None:
         """Do what the first run would have to do before it begins."""
+
+    def _advanced(
+        self,
+        inputs: Sequence[np.ndarray],
+        steps: int,
+        scalars: Sequence[float | int],
+        progress: Callable[[int, int], None] | None,
+        resume: bool,
+    ) -> list:
+        """The buffers that `advance` gives, from inputs that fit."""
+        arguments = self._start(inputs, scalars, steps)
+        if steps:
+            arguments = self._run(arguments, steps, progress)
+        return self._results(arguments, inputs, steps, resume)
 
     def _run(
         self, arguments: list, steps: int, progress: Callable[[int, int], None] | None
@@ -130,16 +145,13 @@ class FieldStepper:
     def _start(
         self,
         inputs: Sequence[np.ndarray],
-        loaded: Sequence[FieldSpec],
         scalars: Sequence[float | int],
         steps: int,
     ) -> list:
         """The first arguments: buffers of fields, and numbers where they stand."""
         arguments: list = [None] * len(self.rotation)
-        for array, field in zip(inputs, loaded, strict=True):
-            values = self.memory.array_module.ascontiguousarray(array)
-            values = storage_view(values, field.element)
-            arguments[field.position] = self._input_buffer(field.position, values, steps)
+        for position, values in self._values(inputs).items():
+            arguments[position] = self._input_buffer(position, values, steps)
         for field in self.fields:
             if not field.loaded:
                 heir = arguments[self.rotation.index(field.position)]
@@ -150,6 +162,14 @@ class FieldStepper:
                 )
         numbers = iter(scalars)
         return [next(numbers) if argument is None else argument for argument in arguments]
+
+    def _values(self, inputs: Sequence) -> dict[int, np.ndarray]:
+        """Inputs as kernels take them, by the positions of their fields."""
+        contiguous = self.memory.array_module.ascontiguousarray
+        return {
+            field.position: storage_view(contiguous(array), field.element)
+            for array, field in zip(inputs, self.loaded(inputs), strict=True)
+        }
 
     def _input_buffer(self, position: int, values, steps: int):
         """The buffer of an input in a run of so many steps."""
@@ -175,25 +195,23 @@ class FieldStepper:
         """The buffer of an argument, with zeros."""
         return self.memory.zeros(shape, dtype)
 
-    def _results(
-        self,
-        arguments: Sequence,
-        inputs: Sequence[np.ndarray],
-        loaded: Sequence[FieldSpec],
-        steps: int,
-        resume: bool,
-    ) -> list[np.ndarray]:
+    def _results(self, arguments: Sequence, inputs: Sequence, steps: int, resume: bool) -> list:
+        """The buffers of results, with their halos."""
         results = []
-        for field in loaded if resume else self.outputs:
+        for field in self.loaded(inputs) if resume else self.outputs:
             place = self.rotation[field.position] if resume and steps else field.position
             buffer = self._own(place, arguments[place], inputs)
             if steps and field.position in self.halos.refresh:
                 self.halos.refresh[field.position](buffer)
-            array = self._result(buffer)
-            like = next((a for a, f in zip(inputs, loaded, strict=True)
-                         if f.element == field.element), None)  # fmt: skip
-            results.append(array if like is None else array.view(like.dtype))
+            results.append(buffer)
         return results
+
+    def _like(self, buffer, field: FieldSpec, inputs: Sequence, loaded: Sequence[FieldSpec]):
+        """A result of the dtype of the first input of its element type."""
+        array = self._result(buffer)
+        like = (a for a, f in zip(inputs, loaded, strict=True) if f.element == field.element)
+        first = next(like, None)
+        return array if first is None else array.view(first.dtype)
 
 
 # As many calls are recorded at once as bring all fields back to their places, at least so many

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Which buffers the calls of a program write to, and when first, and whose halos they read."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from twofour.runtime.box import Box, around
 from twofour.runtime.fields.spec import FieldSpec
@@ -78,18 +78,30 @@ def read_halos(steps: Sequence[Step], fields: Sequence[FieldSpec]) -> frozenset[
     return frozenset(found)
 
 
-def rims_of_overwritten(
-    steps: Sequence[Step], fields: Sequence[FieldSpec], halos: Halos
-) -> dict[int, HaloCopy]:
-    """Copies of all cells but the interior, of fields that one sweep of every call stores there.
+def overwritten(
+    steps: Sequence[Step], fields: Sequence[FieldSpec], inherited: Iterable[tuple[int, int]]
+) -> list[FieldSpec]:
+    """Fields of whose first values only those around their interior count.
 
-    They are found by the positions of their fields.
+    One sweep of every call stores their whole interior, and before it no field takes over cells
+    from there: of each pair `inherited`, the second one takes over those around its own interior.
     """
+    interiors = {field.position: field.interior for field in fields}
+    given = {heir for heir, to in inherited if interiors[heir] != interiors[to]}
     launches = [step for step in steps if not isinstance(step, Loop)]
     views = [view for launch in launches for view in launch.outputs]
+    return [
+        field
+        for field in fields
+        if field.interior is not None
+        and field.position not in given
+        and View(field.position, tuple(map(slice, *field.interior))) in views
+    ]
+
+
+def rims_of(fields: Iterable[FieldSpec], halos: Halos) -> dict[int, HaloCopy]:
+    """Copies of all cells but the interior, by the positions of their fields."""
     return {
         field.position: halos.copy(Box.whole(field.shape), field.interior, field.element)
         for field in fields
-        if field.interior is not None
-        and View(field.position, tuple(map(slice, *field.interior))) in views
     }

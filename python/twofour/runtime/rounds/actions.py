@@ -4,7 +4,7 @@
 import itertools
 import operator
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -57,6 +57,36 @@ def sweep_points(actions: Iterable[Action], buffers: Sequence[Buffer]) -> int:
     """The points of all sweeps among actions."""
     outputs = (action.outputs[0] for action in actions if isinstance(action, Launch))
     return sum(buffers[view.buffer].model()[view.slices].size for view in outputs)
+
+
+def part_of(
+    action: Action, buffers: Sequence[Buffer], below: Sequence[int], above: Sequence[int]
+) -> Action:
+    """The points of an action but the first `below` and the last `above` along its first axes.
+
+    It reads as many cells around them as around all. Its views are of these axes, or of none.
+    """
+    if not any((*below, *above)):
+        return action
+
+    def part(view: View) -> View:
+        shape = buffers[view.buffer].shape
+        if not shape:
+            return view
+        slices = [*view.slices, *[slice(None)] * (len(shape) - len(view.slices))]
+        for axis, (first, last) in enumerate(zip(below, above, strict=True)):
+            if first or last:
+                cells = range(shape[axis])[slices[axis]]
+                slices[axis] = slice(cells.start + first, cells.stop - last)
+        return View(view.buffer, tuple(slices))
+
+    if isinstance(action, Launch):
+        inputs, outputs = (tuple(map(part, views)) for views in (action.inputs, action.outputs))
+        return replace(action, inputs=inputs, outputs=outputs)
+    target, source = part(View(action.written, action.target)).slices, action.source
+    if action.read is not None:
+        source = part(View(action.read, source)).slices
+    return replace(action, target=target, source=source)
 
 
 def footprint(action: Action, buffers: Sequence[Buffer], axis: int = 0) -> Footprint:

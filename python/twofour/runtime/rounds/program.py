@@ -137,19 +137,19 @@ class Program:
         if any(isinstance(step, Loop) for step in loop.body):
             nodes = tuple(map(self._body, bodies, states))
             return (Turns(nodes, start, course.count, index),) if any(nodes) else ()
-        rounds = list(map(_phases, bodies, states))
+        rounds = list(map(phases_of, bodies, states))
         return self._stretch(rounds, start, course.count, index)
 
     def _body(self, steps: Sequence[Step | Copies], places: Places) -> tuple[Node, ...]:
         nodes, straight = [], []
         for step in steps:
             if isinstance(step, Loop):
-                nodes += self._stretch([_phases(straight, places)], 0, 1)
+                nodes += self._stretch([phases_of(straight, places)], 0, 1)
                 nodes += self._loop(step, places)
                 straight = []
             else:
                 straight.append(step)
-        nodes += self._stretch([_phases(straight, places)], 0, 1)
+        nodes += self._stretch([phases_of(straight, places)], 0, 1)
         return tuple(nodes)
 
     def _stretch(
@@ -201,7 +201,7 @@ class Run:
         return rounds
 
 
-def _phases(steps: Sequence[Launch | Copies], places: Places) -> Round:
+def phases_of(steps: Sequence[Launch | Copies], places: Places) -> Round:
     """Steps in order, launches in runs of those that need nothing of each other."""
     phases = []
     launches: list[Launch] = []

@@ -8,11 +8,11 @@ twofour.runtime.rounds.time_skewing).
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 
-from twofour.runtime.loops import Launch, View
-from twofour.runtime.rounds.actions import Action, Buffer, Copy, footprint
+from twofour.runtime.loops import Launch
+from twofour.runtime.rounds.actions import Action, Buffer, Copy, footprint, part_of
 from twofour.runtime.rounds.time_skewing import Chain, Footprint, Skew, chain_of
 
 # The axis that is cut, and how many there must be.
@@ -130,22 +130,4 @@ def _part(
         yield action
         return
     below, above = first - touched.begin, touched.end - last
-
-    def part(view: View) -> View:
-        """Those rows of a view, and as many around them as it has."""
-        shape = buffers[view.buffer].shape
-        if not shape:
-            return view
-        slices = [*view.slices, *[slice(None)] * (len(shape) - len(view.slices))]
-        rows = range(shape[AXIS])[slices[AXIS]]
-        slices[AXIS] = slice(rows.start + below, rows.stop - above)
-        return View(view.buffer, tuple(slices))
-
-    if isinstance(action, Launch):
-        inputs, outputs = (tuple(map(part, views)) for views in (action.inputs, action.outputs))
-        yield replace(action, inputs=inputs, outputs=outputs)
-        return
-    target, source = part(View(action.written, action.target)).slices, action.source
-    if action.read is not None:
-        source = part(View(action.read, source)).slices
-    yield replace(action, target=target, source=source)
+    yield part_of(action, buffers, (0,) * AXIS + (below,), (0,) * AXIS + (above,))

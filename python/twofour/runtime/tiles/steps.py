@@ -295,7 +295,7 @@ class TileSteps:
     def _bulk(self, box: Box) -> Box:
         """What step 1 computes of a box straight from the source."""
         free = self._free_of_halo()
-        return Box(tuple(map(max, box.lower, free.lower)), tuple(map(min, box.upper, free.upper)))
+        return box.within(free)
 
     def _free_of_halo(self) -> Box:
         """The points of the interior whose step reads cells of the source array only."""

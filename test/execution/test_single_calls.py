@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Single calls of programs over several fields: what they read in frames, and what they copy."""
+
+import itertools
+import math
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from native_cases import (
+    assert_same_bits,
+    executable_of,
+    fill_new_buffers,
+    inputs_of,
+    one_by_one,
+    share_small_work,
+)
+from test_native_fields import MODES, TEXTS
+from test_random_programs import Store, programs, text_of
+from twofour.runtime import parse_boundary
+from twofour.runtime.rounds.actions import Copy
+
+# Two time levels, of which the older one is read beside its points as well.
+DELAY = """
+!field = !stencil.field<[-2,22]x[-1,31]xf32>
+!temp = !stencil.temp<?x?xf32>
+func.func @delay(%old : !field, %now : !field, %next : !field)
+    attributes {stencil.rotation = array<i64: 1, 2, 0>} {
+  %ot = stencil.load %old : !field -> !temp
+  %nt = stencil.load %now : !field -> !temp
+  %r = stencil.apply(%o = %ot : !temp, %u = %nt : !temp) -> (!temp) {
+    %n = stencil.access %o[-2, 1] : !temp
+    %w = stencil.access %u[1, -1] : !temp
+    %d = arith.subf %w, %n : f32
+    stencil.return %d : f32
+  }
+  stencil.store %r to %next(<[0, 0], [20, 30]>) : !temp to !field
+  return
+}
+"""
+# Results are made from coordinates: a part of the points would have others.
+INDEXED = """
+!field = !stencil.field<[-1,31]xf64>
+!temp = !stencil.temp<?xf64>
+func.func @indexed(%u : !field, %v : !field) {
+  %t = stencil.load %u : !field -> !temp
+  %r = stencil.apply(%a = %t : !temp) -> (!temp) {
+    %i = stencil.index 0 <[0]>
+    %n = arith.index_cast %i : index to i64
+    %x = arith.sitofp %n : i64 to f64
+    %w = stencil.access %a[-1] : !temp
+    %0 = arith.mulf %w, %x : f64
+    stencil.return %0 : f64
+  }
+  stencil.store %r to %v(<[0], [30]>) : !temp to !field
+  return
+}
+"""
+SMALL = TEXTS["levels"].replace("40", "8").replace("37", "5")
+RESUMES = (False, True)
+
+
+def single_call(text, folder, modes, threads=1, resume=False):
+    """A stepper of a program's single calls, and one of these."""
+    executable = executable_of(text, folder)
+    rank = executable.compiled.program.fields[0].box.rank
+    stepper = executable.field_stepper(parse_boundary(modes, rank), threads)
+    return stepper, stepper._single_call(resume)
+
+
+@pytest.mark.parametrize(
+    ("text", "modes", "framed"),
+    [
+        (TEXTS["wave2d"], "fixed", []),
+        # The halo of the oldest level is not read.
+        (TEXTS["wave2d"], "periodic", [1]),
+        (TEXTS["wave2d"], "fixed,reflect", [1]),
+        (TEXTS["levels"], "nearest", [0, 1]),
+        (DELAY, "periodic", [0, 1]),
+        # Only the second axis is refreshed, which has room.
+        (TEXTS["drag"], "fixed,fixed,zero", [0]),
+        (TEXTS["gray_scott"], "periodic", [0, 1]),
+        # A frame would be all of the array.
+        (SMALL, "periodic", []),
+        # What is written must be another array anyway.
+        (TEXTS["in_place"], "periodic", []),
+        (INDEXED, "periodic", []),
+    ],
+)
+def test_which_fields_are_read_in_frames(text, modes, framed, tmp_path):
+    _, call = single_call(text, tmp_path, modes)
+    assert list(call._frames.numbers) == framed
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("text", [*TEXTS.values(), DELAY, INDEXED, SMALL])
+def test_nothing_is_read_that_was_not_written(text, threads, tmp_path, monkeypatch):
+    """Buffers hold NaN at first, those of frames as well."""
+    fill_new_buffers(monkeypatch)
+    share_small_work(monkeypatch)
+    executable = executable_of(text, tmp_path)
+    rank = executable.compiled.program.fields[0].box.rank
+    for modes in itertools.islice(itertools.product(MODES, repeat=rank), 0, None, 5 ** (rank - 1)):
+        boundary = parse_boundary(",".join(modes), rank)
+        stepper = executable.field_stepper(boundary, threads)
+        inputs, other = inputs_of(stepper), one_by_one(stepper, boundary)
+        for resume in RESUMES:
+            expected = other.advance(inputs, 1, resume=resume)
+            assert_same_bits(stepper.advance(inputs, 1, resume=resume), expected)
+
+
+def leaves_its_input(program):
+    return not any(isinstance(op, Store) and op.field == 0 for op in program[1])
+
+
+def test_random_programs(tmp_path, monkeypatch):
+    fill_new_buffers(monkeypatch)
+    share_small_work(monkeypatch)
+    framed = []
+
+    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(
+        programs().filter(leaves_its_input),
+        st.tuples(*[st.sampled_from(MODES)] * 2),
+        st.integers(1, 3),
+        st.booleans(),
+    )
+    def check(program, modes, threads, resume):
+        boundary = parse_boundary(",".join(modes), 2)
+        stepper = executable_of(text_of(*program), tmp_path).field_stepper(boundary, threads)
+        framed.extend(stepper._single_call(resume)._frames.numbers)
+        inputs = inputs_of(stepper)
+        expected = one_by_one(stepper, boundary).advance(inputs, 1, resume=resume)
+        assert_same_bits(stepper.advance(inputs, 1, resume=resume), expected)
+
+    check()
+    assert framed
+
+
+@pytest.mark.parametrize("modes", ["fixed", "periodic", "constant(2)", "reflect,fixed"])
+def test_copies_are_of_rims(modes, tmp_path):
+    """All cells that a call copies are fewer than a quarter of a field."""
+    stepper, call = single_call(TEXTS["wave2d"], tmp_path, modes)
+    copied = 0
+    for phase in call._tables._rounds[0]:
+        for action in phase:
+            if isinstance(action, Copy):
+                cells = call._buffers[action.written].model()[action.target]
+                copied += cells.size
+    assert 0 < copied < math.prod(stepper.fields[0].shape) / 4
