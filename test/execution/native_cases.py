@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from twofour.options import CompileOptions
-from twofour.runtime import FieldStepper, HostFieldStepper, Plan
+from twofour.runtime import FieldStepper, Plan
+from twofour.runtime.buffer_pool import BufferPool
 from twofour.runtime.processor import USUAL_CACHES
 from twofour.runtime.rounds import choice as skew_choice
 from twofour.runtime.rounds import round_tables
@@ -46,14 +47,14 @@ def assert_same_bits(results, expected):
 
 def fill_new_buffers(monkeypatch):
     """Find other values than those of a call before in buffers that a run does not initialise."""
-    placed = HostFieldStepper._placed
+    lease = BufferPool.lease
 
     def filled(*arguments):
-        buffer = placed(*arguments)
-        buffer.view(np.uint8)[...] = 0xFF
-        return buffer
+        found = lease(*arguments)
+        np.asarray(found)[...] = 0xFF
+        return found
 
-    monkeypatch.setattr(HostFieldStepper, "_placed", filled)
+    monkeypatch.setattr(BufferPool, "lease", filled)
 
 
 def share_small_work(monkeypatch):

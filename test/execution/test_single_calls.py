@@ -19,6 +19,7 @@ from native_cases import (
 from test_native_fields import MODES, TEXTS
 from test_random_programs import Store, programs, text_of
 from twofour.runtime import parse_boundary
+from twofour.runtime.fields import frames
 from twofour.runtime.rounds.actions import Copy
 
 # Two time levels, of which the older one is read beside its points as well.
@@ -69,6 +70,13 @@ def single_call(text, folder, modes, threads=1, resume=False):
     return stepper, stepper._single_call(resume)
 
 
+@pytest.fixture(params=[0, frames.LEAST_ROW], ids=["frames", "copies"])
+def least_row(request, monkeypatch):
+    """Rows that have frames, in bytes: all, or those that are long enough."""
+    monkeypatch.setattr(frames, "LEAST_ROW", request.param)
+    return request.param
+
+
 @pytest.mark.parametrize(
     ("text", "modes", "framed"),
     [
@@ -88,14 +96,24 @@ def single_call(text, folder, modes, threads=1, resume=False):
         (INDEXED, "periodic", []),
     ],
 )
-def test_which_fields_are_read_in_frames(text, modes, framed, tmp_path):
+def test_which_fields_are_read_in_frames(text, modes, framed, tmp_path, monkeypatch):
+    monkeypatch.setattr(frames, "LEAST_ROW", 0)
     _, call = single_call(text, tmp_path, modes)
-    assert list(call._frames.numbers) == framed
+    assert list(call.plan.framed) == framed
+
+
+@pytest.mark.parametrize(
+    ("modes", "framed"),
+    [("zero,fixed,fixed", [0]), ("zero,zero,fixed", [0]), ("fixed,fixed,zero", [])],
+)
+def test_short_rows_have_no_frames_at_their_ends(modes, framed, tmp_path):
+    _, call = single_call(TEXTS["drag"], tmp_path, modes)
+    assert list(call.plan.framed) == framed
 
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("text", [*TEXTS.values(), DELAY, INDEXED, SMALL])
-def test_nothing_is_read_that_was_not_written(text, threads, tmp_path, monkeypatch):
+def test_nothing_is_read_that_was_not_written(text, threads, tmp_path, monkeypatch, least_row):
     """Buffers hold NaN at first, those of frames as well."""
     fill_new_buffers(monkeypatch)
     share_small_work(monkeypatch)
@@ -115,6 +133,7 @@ def leaves_its_input(program):
 
 
 def test_random_programs(tmp_path, monkeypatch):
+    monkeypatch.setattr(frames, "LEAST_ROW", 0)
     fill_new_buffers(monkeypatch)
     share_small_work(monkeypatch)
     framed = []
@@ -129,7 +148,7 @@ def test_random_programs(tmp_path, monkeypatch):
     def check(program, modes, threads, resume):
         boundary = parse_boundary(",".join(modes), 2)
         stepper = executable_of(text_of(*program), tmp_path).field_stepper(boundary, threads)
-        framed.extend(stepper._single_call(resume)._frames.numbers)
+        framed.extend(stepper._single_call(resume).plan.framed)
         inputs = inputs_of(stepper)
         expected = one_by_one(stepper, boundary).advance(inputs, 1, resume=resume)
         assert_same_bits(stepper.advance(inputs, 1, resume=resume), expected)
@@ -143,9 +162,9 @@ def test_copies_are_of_rims(modes, tmp_path):
     """All cells that a call copies are fewer than a quarter of a field."""
     stepper, call = single_call(TEXTS["wave2d"], tmp_path, modes)
     copied = 0
-    for phase in call._tables._rounds[0]:
+    for phase in call.plan.round:
         for action in phase:
             if isinstance(action, Copy):
-                cells = call._buffers[action.written].model()[action.target]
+                cells = call.plan.buffers[action.written].model()[action.target]
                 copied += cells.size
     assert 0 < copied < math.prod(stepper.fields[0].shape) / 4

@@ -22,6 +22,14 @@ _DLPACK_HOST = (1, 3)
 _DLPACK_CUDA = (2, 13)
 
 
+def is_ready(array: object, shape: tuple[int, ...], dtype: np.dtype) -> bool:
+    """Whether this is a NumPy array of that shape and dtype which native code reads as it is."""
+    if type(array) is not np.ndarray:
+        return False
+    flags = array.flags
+    return array.shape == shape and array.dtype is dtype and flags.c_contiguous and flags.aligned
+
+
 def take(
     array: object,
     element: ElementType,

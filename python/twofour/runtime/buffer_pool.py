@@ -7,8 +7,11 @@ the same few buffers.
 """
 
 from collections import deque
+from typing import NamedTuple
 
 import numpy as np
+
+from twofour.runtime.page_offset import PAGE
 
 
 class BufferPool:
@@ -44,6 +47,19 @@ class BufferPool:
         size, idle = self._kept
         if buffer.size == size:
             idle.append(buffer)
+
+
+class Slot(NamedTuple):
+    """Where arrays of so many bytes are made: in memory of a pool, at `begin` modulo pages."""
+
+    pool: BufferPool
+    size: int
+    begin: int
+
+    def lease(self) -> "tuple[Lease, int]":
+        """Memory, and how many bytes behind its first one the array begins."""
+        lease = self.pool.lease(self.size + PAGE)
+        return lease, (self.begin - lease.address) % PAGE
 
 
 class _Buffer:

@@ -44,6 +44,10 @@ def advance_fields(
     With `resume` it is the loaded ones, as the next call takes them. `inputs` are arrays of any
     kind. A result is of the kind of the first input of its element type, or of the first input.
     """
+    again = stepper.again(resume) if progress is None else None
+    if again is not None and again.fits(inputs, steps):
+        results = again.run(inputs, scalars)
+        return results[0] if len(results) == 1 else tuple(results)
     memory = stepper.memory
     loaded = stepper.loaded(inputs)
     with memory.active():

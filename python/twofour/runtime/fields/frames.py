@@ -15,12 +15,15 @@ from twofour.runtime.fields.copies import copied
 from twofour.runtime.loops import Launch, View
 from twofour.runtime.rounds.actions import Buffer, Copy, part_of
 
+# Bytes of rows from which on their ends are few of their cache lines.
+LEAST_ROW = 768
+
 
 class Frames:
     """Frames of those buffers of `refreshes` that launches can read in one.
 
     No launch writes to these buffers. `new(number)` gives the number of another buffer like that
-    one; those of frames are in `numbers`. There are none where one would be the whole array.
+    one; those of frames are in `numbers`. There are none where one would have most cache lines.
     """
 
     def __init__(
@@ -36,6 +39,7 @@ class Frames:
             number: refresh.inside
             for number, refresh in refreshes.items()
             if all(_can_be_parted(one, buffers) for one in launches if _reads(one, number))
+            and not _is_of_ends(refresh.inside, buffers[number])
         }
         # Those that are read nowhere but in the array.
         self._hollows = {
@@ -91,6 +95,13 @@ class Frames:
                     read = _box(view, self._buffers)
                     hollow = hollow.within(_unread(read, whole.shape, below, above, far))
         return hollow
+
+
+def _is_of_ends(inside: Box, buffer: Buffer) -> bool:
+    """Whether the ends of rows are refreshed, which are short."""
+    cells = buffer.shape[-1]
+    has_ends = (inside.lower[-1], inside.upper[-1]) != (0, cells)
+    return has_ends and len(buffer.shape) > 1 and cells * buffer.dtype.itemsize < LEAST_ROW
 
 
 def _can_be_parted(launch: Launch, buffers: Sequence[Buffer]) -> bool:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Time stepping of programs over several fields in the memory of the process."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -8,8 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from twofour.runtime.boundary import AxisBoundary
-from twofour.runtime.buffer_pool import BufferPool
+from twofour.runtime.buffer_pool import BufferPool, Slot
 from twofour.runtime.dtypes import ElementType, to_storage
+from twofour.runtime.fields.call_plan import CallPlan
 from twofour.runtime.fields.copies import copied, refreshed
 from twofour.runtime.fields.refills import Refill
 from twofour.runtime.fields.single_call import SingleCall
@@ -33,7 +35,7 @@ from twofour.runtime.loops import (
     nested_launches,
     used_indices,
 )
-from twofour.runtime.page_offset import empty_at, offset_to_line, page_offsets
+from twofour.runtime.page_offset import offset_to_line, page_offsets
 from twofour.runtime.rounds.actions import Buffer
 from twofour.runtime.rounds.program import Copies, Program
 from twofour.runtime.rounds.step_tables import StepCode
@@ -60,7 +62,7 @@ class HostFieldStepper(FieldStepper):
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
         self._pools: dict[int, BufferPool] = {}
-        self._begins: dict[tuple[int, tuple[int, ...], np.dtype], int] = {}
+        self._slots: dict[tuple[int, tuple[int, ...], np.dtype], Slot] = {}
         # The first cell that is updated, of fields of each shape: rows begin on cache lines there.
         self._first_updated = {
             field.shape: field.interior[0] for field in self.fields if field.interior
@@ -78,21 +80,23 @@ class HostFieldStepper(FieldStepper):
 
     def _placed(self, number: int, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
         """An uninitialised buffer, the one of that number among those of a run."""
+        lease, offset = self._slot(number, shape, dtype).lease()
+        return np.ndarray(shape, dtype, np.asarray(lease), offset)
+
+    def _slot(self, number: int, shape: Sequence[int], dtype: np.dtype) -> Slot:
+        """Where that buffer is made."""
         kind = number % APART, tuple(shape), dtype
-        begin = self._begins.get(kind)
-        if begin is None:
-            begin = self._begins[kind] = self._begin_of(*kind)
-        return empty_at(begin, shape, dtype, self._take)
+        if kind not in self._slots:
+            size = math.prod(shape) * np.dtype(dtype).itemsize
+            pool = self._pools.setdefault(size, BufferPool(most=len(self.rotation)))
+            self._slots[kind] = Slot(pool, size, self._begin_of(*kind))
+        return self._slots[kind]
 
     def _begin_of(self, place: int, shape: tuple[int, ...], dtype: np.dtype) -> int:
         """The address, modulo pages, of one of APART arrays that lie apart."""
         strides = Buffer(shape, np.dtype(dtype)).strides
         first = self._first_updated.get(shape, ())
         return page_offsets(strides[:-1], APART)[place] + offset_to_line(first, strides)
-
-    def _take(self, size: int) -> np.ndarray:
-        pool = self._pools.setdefault(size, BufferPool(most=len(self.rotation)))
-        return pool.take(size)
 
 
 class NativeFieldStepper(HostFieldStepper):
@@ -152,13 +156,9 @@ class NativeFieldStepper(HostFieldStepper):
     ) -> list:
         if steps != 1 or self._has_loops:
             return super()._advanced(inputs, steps, scalars, progress, resume)
-        arguments = {
-            position: values if values.flags.aligned else values.copy()
-            for position, values in self._values(inputs).items()
-        }
-        for (position, element), number in zip(self._numbers.items(), scalars, strict=True):
-            arguments[position] = to_storage(number, element)
-        return self._single_call(resume).run(arguments, self._placed)
+        values = self._values(inputs).values()
+        aligned = [one if one.flags.aligned else one.copy() for one in values]
+        return self._single_call(resume).run(aligned, scalars)
 
     def _input_buffer(self, position: int, values: np.ndarray, steps: int) -> np.ndarray:
         read_only = 0 < steps <= self._unwritten_calls.get(position, steps)
@@ -217,17 +217,16 @@ class NativeFieldStepper(HostFieldStepper):
 
     def _single_call(self, resume: bool) -> SingleCall:
         if resume not in self._single_calls:
+            plan = CallPlan(
+                self.fields, self._steps, self._buffers, self.rotation, self.halos, resume
+            )
             self._single_calls[resume] = SingleCall(
-                self.fields,
-                self._steps,
-                self._buffers,
-                self.rotation,
-                self.halos,
-                self._driver,
-                self._threads,
-                resume,
+                plan, self._numbers, self._slot, self._driver, self._threads
             )
         return self._single_calls[resume]
+
+    def again(self, resume: bool) -> SingleCall | None:
+        return self._single_calls.get(resume)
 
     @property
     def _buffers(self) -> list[Buffer]:

@@ -4,6 +4,7 @@
 import math
 import time
 from collections.abc import Callable, Collection, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -15,6 +16,16 @@ from twofour.runtime.fields.spec import FieldSpec
 from twofour.runtime.halos import SLICES, Halos
 from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.stepping import PROGRESS_INTERVAL, check_steps
+
+
+class RepeatedCall(Protocol):
+    """A call like one before, of one step."""
+
+    def fits(self, inputs: Sequence, steps: int) -> bool:
+        """Whether this is the call for such inputs, with nothing left to check or convert."""
+
+    def run(self, inputs: Sequence, numbers: Sequence) -> list:
+        """The results from inputs that fit; `numbers` are the arguments that are numbers."""
 
 
 class FieldStepper:
@@ -93,6 +104,10 @@ class FieldStepper:
             self._like(array, field, inputs, loaded)
             for array, field in zip(buffers, loaded if resume else self.outputs, strict=True)
         ]
+
+    def again(self, resume: bool) -> "RepeatedCall | None":
+        """What makes single calls like one before, where there is something that does."""
+        return None
 
     def get_ready(self) -> None:
         """Do what the first run would have to do before it begins."""

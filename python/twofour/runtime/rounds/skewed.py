@@ -48,6 +48,12 @@ class SkewedRounds:
     ) -> "SkewedRounds | None":
         """Earlier rounds together with these but the last few, None where they cannot be."""
         rounds = tuple(map(actions_of, earlier)) + self.rounds[: max(0, self.depth - less)]
+        return self.of(rounds, buffers)
+
+    def of(
+        self, rounds: Sequence[tuple[Action, ...]], buffers: Sequence[Buffer]
+    ) -> "SkewedRounds | None":
+        """Other rounds in the same blocks and strips, None where they cannot be."""
         actions = [action for one in rounds for action in one]
         if pass_on_whole(actions, buffers):
             return None
@@ -59,7 +65,8 @@ class SkewedRounds:
             if not cutting.along.has_parts(1):
                 return None
         chain = chain_of([footprint(action, buffers) for action in actions])
-        return replace(self, rounds=rounds, chain=chain, cutting=cutting).with_strips(buffers)
+        changed = replace(self, rounds=tuple(rounds), chain=chain, cutting=cutting)
+        return changed.with_strips(buffers)
 
     def can_be_shared(self, threads: int) -> bool:
         """Whether so many threads have parts that are large enough."""

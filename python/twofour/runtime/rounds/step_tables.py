@@ -254,15 +254,18 @@ class BoundTables:
 
     def __init__(self, tables: StepTables, arrays: Sequence[np.ndarray]):
         self._tables, self._arrays = tables, arrays
-        # The last one is that of numbers, whose addresses are known.
-        begins = [array.__array_interface__["data"][0] for array in arrays]
-        begins = np.array([*begins, 0], np.int64)
         self._views = tables._words.copy()
-        self._views[:, 0] += begins[tables._which]
-        self._views[:, 1] = self._views[:, 0]
         self._shared = np.zeros(16, np.int64)
         self._begin = tables._program.ctypes.data, self._views.ctypes.data
         self._meeting = self._shared.ctypes.data
+        self.place([array.__array_interface__["data"][0] for array in arrays])
+
+    def place(self, begins: Sequence[int]) -> None:
+        """Go on with buffers at these addresses, which callers keep alive."""
+        # The last one is that of numbers, whose addresses are known.
+        offsets = np.array([*begins, 0], np.int64)[self._tables._which]
+        np.add(self._tables._words[:, 0], offsets, out=self._views[:, 0])
+        self._views[:, 1] = self._views[:, 0]
 
     def stretch(self, first: int, count: int) -> tuple[int, ...]:
         """The words of `count` rounds, from round `first` on."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from twofour.runtime.arrays import is_ready
 from twofour.runtime.buffer_pool import BufferPool
 from twofour.runtime.page_offset import CACHE_LINE, PAGE, page_offset
 from twofour.runtime.tiles.itinerary import Itinerary, Pair, Stage
@@ -70,15 +71,7 @@ class RepeatedCall:
 
     def fits(self, u: object, steps: int) -> bool:
         """Whether this makes so many steps of `u`, with nothing left to check or convert."""
-        if type(u) is not np.ndarray or type(steps) is not int or steps != self._steps:
-            return False
-        flags = u.flags
-        return (
-            u.shape == self._shape
-            and u.dtype is self._dtype
-            and flags.c_contiguous
-            and flags.aligned
-        )
+        return type(steps) is int and steps == self._steps and is_ready(u, self._shape, self._dtype)
 
     def run(self, u: np.ndarray) -> np.ndarray:
         """A new array with the values of `u`, an array that fits, after the steps."""
