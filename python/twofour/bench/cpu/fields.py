@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Many steps of programs over several fields in one call, against C."""
+"""Calls of programs over several fields, of one step and of many, against C."""
 
 import ctypes
+import itertools
 import math
 import tempfile
 import time
@@ -31,11 +32,11 @@ COLUMNS = Columns((OWN, GCC), (GCC,), ())
 # How far two results of values of order one may be apart after a step, rounded differently.
 STEP_BOUND = 1e-13
 TEXT = f"""\
-All steps in one call from Python, which copies its input fields and returns new ones; f64, halos
-that stay zero. *gcc*: plain loops in C with OpenMP over arrays of its own, in one parallel
-region for all steps. Arrays lie apart in a page, as those of twofour do. A point of FDTD is one of
-each of its three fields, of elastic waves of five, and of sound of four, in two sweeps that update
-them in place.
+All steps in one call from Python, which leaves its input fields as they are and returns new ones;
+f64, halos that stay zero. *gcc*: plain loops in C with OpenMP over arrays of its own, in one
+parallel region for all steps and all calls. Arrays lie apart in a page, as those of twofour do. A
+point of FDTD is one of each of its three fields, of elastic waves of five, and of sound of four, in
+two sweeps that update them in place.
 Results of both are within {STEP_BOUND:g} a step of each other.
 
 {TIMES}"""
@@ -170,18 +171,23 @@ def workloads(setting: CpuSetting) -> list[FieldWorkload]:
     ]
 
 
+def _depths(setting: CpuSetting) -> list[int]:
+    """The numbers of steps in a call."""
+    return [*dict.fromkeys((1, setting.steps))]
+
+
 def count(setting: CpuSetting) -> int:
     """The number of comparisons."""
-    return len(workloads(setting))
+    return len(workloads(setting)) * len(_depths(setting))
 
 
 def compare_all(bench: Bench) -> Iterator[Comparison]:
     """Time every program."""
-    steps, cpus = bench.setting.steps, bench.cpus
-    for one in workloads(bench.setting):
+    cpus = bench.cpus
+    for steps, one in itertools.product(_depths(bench.setting), workloads(bench.setting)):
         found = Comparison(one, steps)
         own = _Calls(one, cpus, steps)
-        makers = {GCC: lambda one=one: _Loops(one, cpus, steps)}
+        makers = {GCC: lambda one=one, steps=steps: _Loops(one, cpus, steps)}
         right = checked(makers, own.result(), STEP_BOUND * steps, found)
         found.samples, failed = compete([own, *right], bench.setting.rounds)
         found.left_out += [LeftOut(name, reason) for name, reason in failed.items()]
@@ -189,15 +195,20 @@ def compare_all(bench: Bench) -> Iterator[Comparison]:
 
 
 def section(made: Sequence[Comparison]) -> Section:
-    """A table of all, and a plot."""
+    """A table and a plot for each number of steps."""
     columns = [Column("program"), Column("domain"), Column("threads"), *COLUMNS.heads()]
-    rows = [
-        [one.workload.label, one.workload.domain, one.workload.threads, *COLUMNS.row(one)]
-        for one in made
-    ]
-    title = f"{made[0].steps} steps in one call"
-    labels = [f"{one.workload.label}\n{one.workload.edge}" for one in made]
-    plot = ratio_plot("cpu-fields", title, "program and edge", made, labels, (GCC,))
+    tables, plots = [], []
+    for steps, group in itertools.groupby(made, lambda one: one.steps):
+        found = list(group)
+        rows = [
+            [one.workload.label, one.workload.domain, one.workload.threads, *COLUMNS.row(one)]
+            for one in found
+        ]
+        title = f"{steps} step{'s' if steps > 1 else ''} in one call"
+        tables.append(table(title, columns, rows, "measured"))
+        labels = [f"{one.workload.label}\n{one.workload.edge}" for one in found]
+        name = f"cpu-fields-{'steps' if steps > 1 else 'step'}"
+        plots.append(ratio_plot(name, title, "program and edge", found, labels, (GCC,)))
     samples = [one.as_dict() for one in made]
-    found = table(title, columns, rows, "measured")
-    return Section("fields", "Programs over several fields", TEXT, (found,), (plot,), samples)
+    title = "Programs over several fields"
+    return Section("fields", title, TEXT, tuple(tables), tuple(plots), samples)
