@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import twofour
+from test_native_fields import CHAIN
 from twofour.bench.cpu.plane_programs import FDTD, GRAY_SCOTT, MEDIUM, WAVE
 from twofour.runtime.devices.field_stepping import MANY_STEPS
 from twofour.runtime.devices.simulated import SimulatedDevice
@@ -63,6 +64,18 @@ def test_fields_on_the_device_are_those_of_the_cpu(programs, example, steps, bou
         assert got.flags.c_contiguous
     for array, values in zip(inputs, before, strict=True):
         np.testing.assert_array_equal(array, values)
+
+
+def test_values_that_others_take_over_from_inside(tmp_path):
+    path = tmp_path / "program.mlir"
+    path.write_text(CHAIN)
+    device = KeepingDevice("sm_90")
+    on_device = from_bundle(twofour.compile(path, target="sim:sm_90").bundle, device)
+    on_cpu, values = twofour.compile(path), np.random.default_rng(4).random((16, 34))
+    for steps in (1, 2, 3):
+        results = on_device(device.array(values), steps=steps)
+        for got, expected in zip(results, on_cpu(values, steps=steps), strict=True):
+            np.testing.assert_allclose(got, expected, rtol=1e-12)
 
 
 def copies_of(programs, example, steps, monkeypatch, held=()):

@@ -4,10 +4,12 @@
 import itertools
 import math
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import twofour
 from native_cases import (
     assert_same_bits,
     executable_of,
@@ -18,7 +20,8 @@ from native_cases import (
 )
 from test_native_fields import MODES, TEXTS
 from test_random_programs import Store, programs, text_of
-from twofour.runtime import parse_boundary
+from twofour.bench.cpu.plane_programs import FDTD
+from twofour.runtime import FieldStepper, NativeFieldStepper, parse_boundary
 from twofour.runtime.fields import frames
 from twofour.runtime.rounds.actions import Copy
 
@@ -157,14 +160,78 @@ def test_random_programs(tmp_path, monkeypatch):
     assert framed
 
 
-@pytest.mark.parametrize("modes", ["fixed", "periodic", "constant(2)", "reflect,fixed"])
-def test_copies_are_of_rims(modes, tmp_path):
+@pytest.mark.parametrize(
+    ("text", "modes"),
+    [
+        (TEXTS["wave2d"], "fixed"),
+        (TEXTS["wave2d"], "periodic"),
+        (TEXTS["wave2d"], "constant(2)"),
+        (TEXTS["wave2d"], "reflect,fixed"),
+        # Three fields in place, two of which are read again after they were updated.
+        (FDTD.mlir(100), "fixed"),
+    ],
+)
+def test_copies_are_of_rims(text, modes, tmp_path):
     """All cells that a call copies are fewer than a quarter of a field."""
-    stepper, call = single_call(TEXTS["wave2d"], tmp_path, modes)
-    copied = 0
-    for phase in call.plan.round:
-        for action in phase:
-            if isinstance(action, Copy):
-                cells = call.plan.buffers[action.written].model()[action.target]
-                copied += cells.size
-    assert 0 < copied < math.prod(stepper.fields[0].shape) / 4
+    stepper, call = single_call(text, tmp_path, modes)
+    actions = [action for phase in call.plan.round for action in phase]
+    copies = [action for action in actions if isinstance(action, Copy)]
+    buffers = call.plan.buffers
+    cells = sum(buffers[copy.written].model()[copy.target].size for copy in copies)
+    assert 0 < cells < math.prod(stepper.fields[0].shape) / 4
+
+
+@pytest.fixture
+def delay(tmp_path):
+    """A program that was called once, two arrays for it, and their result."""
+    path = tmp_path / "delay.mlir"
+    path.write_text(DELAY)
+    program = twofour.compile(path, boundary="periodic,nearest")
+    arrays = [np.random.default_rng(n).random((24, 32), np.float32) for n in range(2)]
+    return program, arrays, program(*arrays)
+
+
+def test_calls_that_are_made_again(delay, monkeypatch):
+    """They go a shorter way, and earlier results keep their values."""
+    program, arrays, first = delay
+    kept = first.copy()
+    monkeypatch.delattr(NativeFieldStepper, "_advanced")
+    monkeypatch.delattr(FieldStepper, "advance")
+    other = program(*arrays[::-1])
+    assert other is not first and not np.array_equal(other, kept)
+    for result in (first, program(*arrays)):
+        assert_same_bits([result], [kept])
+
+
+def beside_words(array):
+    """The same values, one byte behind where their type would have them."""
+    space = np.frombuffer(b"0" + array.tobytes(), np.uint8)
+    return np.ndarray(array.shape, array.dtype, space, offset=1)
+
+
+@pytest.mark.parametrize(
+    "change", [np.asfortranarray, lambda array: np.repeat(array, 2, axis=1)[:, ::2], beside_words]
+)
+def test_arrays_of_other_layouts(delay, change):
+    program, (old, now), expected = delay
+    assert_same_bits([program(old, change(now))], [expected])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda array: array.astype(np.float64), "input 1: expected f32 .* got float64"),
+        (lambda array: array.astype(">f4"), "input 1: expected f32 .* in native byte order"),
+        (lambda array: array[1:], "input 1: expected an array of shape"),
+        (lambda array: array.tolist(), "input 1: expected an array"),
+        (lambda array: np.ma.array(array, mask=False), "without a mask"),
+    ],
+)
+def test_other_inputs_are_refused_as_at_first(delay, change, message):
+    program, (old, now), _ = delay
+    with pytest.raises(twofour.TwofourError, match=message):
+        program(old, change(now))
+    with pytest.raises(twofour.TwofourError, match="expected 2 input fields, got 1"):
+        program(old)
+    with pytest.raises(twofour.TwofourError, match="steps"):
+        program(old, now, steps=True)
