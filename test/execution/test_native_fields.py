@@ -261,7 +261,7 @@ def test_inputs_are_left_as_they_are(name, tmp_path):
     [
         ("wave2d", "fixed", {1: [0, 1], 2: [1], 3: []}),
         # The halo of the oldest level is not read, and that of the other one in a frame.
-        ("wave2d", "periodic", {1: [0, 1], 2: []}),
+        ("wave2d", "periodic", {1: [0, 1], 2: [1], 3: []}),
         ("drag", "fixed", {1: [0, 1], 2: [1], COPYING_STEPS - 1: [1], COPYING_STEPS: []}),
         ("drag", "periodic", {1: [0, 1], 2: [1], COPYING_STEPS: []}),
     ],

@@ -23,6 +23,7 @@ from test_random_programs import Store, programs, text_of
 from twofour.bench.cpu.plane_programs import FDTD
 from twofour.runtime import FieldStepper, NativeFieldStepper, parse_boundary
 from twofour.runtime.fields import frames
+from twofour.runtime.fields.call_plan import Ends
 from twofour.runtime.rounds.actions import Copy
 
 # Two time levels, of which the older one is read beside its points as well.
@@ -65,12 +66,12 @@ SMALL = TEXTS["levels"].replace("40", "8").replace("37", "5")
 RESUMES = (False, True)
 
 
-def single_call(text, folder, modes, threads=1, resume=False):
+def single_call(text, folder, modes):
     """A stepper of a program's single calls, and one of these."""
     executable = executable_of(text, folder)
     rank = executable.compiled.program.fields[0].box.rank
-    stepper = executable.field_stepper(parse_boundary(modes, rank), threads)
-    return stepper, stepper._single_call(resume)
+    stepper = executable.field_stepper(parse_boundary(modes, rank), 1)
+    return stepper, stepper._single_call(Ends.STORED)
 
 
 @pytest.fixture(params=[0, frames.LEAST_ROW], ids=["frames", "copies"])
@@ -126,9 +127,9 @@ def test_nothing_is_read_that_was_not_written(text, threads, tmp_path, monkeypat
         boundary = parse_boundary(",".join(modes), rank)
         stepper = executable.field_stepper(boundary, threads)
         inputs, other = inputs_of(stepper), one_by_one(stepper, boundary)
-        for resume in RESUMES:
-            expected = other.advance(inputs, 1, resume=resume)
-            assert_same_bits(stepper.advance(inputs, 1, resume=resume), expected)
+        for steps, resume in itertools.product((1, 2), RESUMES):
+            expected = other.advance(inputs, steps, resume=resume)
+            assert_same_bits(stepper.advance(inputs, steps, resume=resume), expected)
 
 
 def leaves_its_input(program):
@@ -151,7 +152,7 @@ def test_random_programs(tmp_path, monkeypatch):
     def check(program, modes, threads, resume):
         boundary = parse_boundary(",".join(modes), 2)
         stepper = executable_of(text_of(*program), tmp_path).field_stepper(boundary, threads)
-        framed.extend(stepper._single_call(resume).plan.framed)
+        framed.extend(stepper._single_call(Ends.LOADED if resume else Ends.STORED).plan.framed)
         inputs = inputs_of(stepper)
         expected = one_by_one(stepper, boundary).advance(inputs, 1, resume=resume)
         assert_same_bits(stepper.advance(inputs, 1, resume=resume), expected)

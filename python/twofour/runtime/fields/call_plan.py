@@ -10,6 +10,7 @@ array by the sweep that writes it to a new one.
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from enum import Enum, auto
 from functools import cached_property
 
 from twofour.runtime.boundary import HaloRefresh
@@ -24,13 +25,24 @@ from twofour.runtime.rounds.actions import Action, Buffer, Copy, Round
 from twofour.runtime.rounds.program import phases_of
 
 
+class Ends(Enum):
+    """What a call gives: the stored fields, or the loaded ones as the next call takes them.
+
+    These are new arrays, or in the midst of a run those of the caller where they stay as they are.
+    """
+
+    STORED = auto()
+    LOADED = auto()
+    MIDST = auto()
+
+
 class CallPlan:
     """A call of `launches` on fields whose halos are `halos`, as a round of copies and sweeps.
 
     `buffers` are those of the arguments, then workspaces; others are added. After the call argument
-    i takes over that of argument rotation[i]. The results are the stored fields, or with `resume`
-    the loaded ones as the next call takes them: `inputs` and `results` are the buffers that hold
-    them, in order. Callers give those of inputs, which nothing is written to.
+    i takes over that of argument rotation[i]. `inputs` and `results` are the buffers of loaded
+    fields and of what the call gives, in order. Callers give those of inputs, which nothing is
+    written to.
     """
 
     def __init__(
@@ -40,7 +52,7 @@ class CallPlan:
         buffers: Sequence[Buffer],
         rotation: Sequence[int],
         halos: FieldHalos,
-        resume: bool,
+        gives: Ends,
     ):
         self._fields, self._launches, self._rotation = fields, tuple(launches), rotation
         self._halos, self._refill, self.buffers = halos, halos.refills.at(0), list(buffers)
@@ -53,19 +65,21 @@ class CallPlan:
         for field in self._replaced:
             self._read_given(field.position)
         self.inputs = tuple(self._given.values())
+        stored = gives is Ends.STORED
         ends = {
-            rotation[field.position] if resume else field.position: field
+            field.position if stored else rotation[field.position]: field
             for field in fields
-            if (field.loaded if resume else field.stored)
+            if (field.stored if stored else field.loaded)
         }
-        # Callers' arrays are not given back either.
-        returned = {end: self._new(end) for end in ends if self._given.get(end) == end}
+        kept = [end for end in ends if self._given.get(end) == end]
+        # Callers are not given their own arrays either.
+        returned = {end: self._new(end) for end in kept if gives is not Ends.MIDST}
         self.results = tuple(returned.get(end, end) for end in ends)
         # What brings their halos up to date.
         refreshes = {
             number: halos.refresh[field.position]
             for number, field in zip(self.results, ends.values(), strict=True)
-            if field.position in halos.refresh
+            if field.position in halos.refresh and number not in self.inputs
         }
         self.sweeps = phases_of(self._launches, {})
         phases: list[Sequence[Action]] = [

@@ -11,7 +11,7 @@ import numpy as np
 from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.buffer_pool import BufferPool, Slot
 from twofour.runtime.dtypes import ElementType, to_storage
-from twofour.runtime.fields.call_plan import CallPlan
+from twofour.runtime.fields.call_plan import CallPlan, Ends
 from twofour.runtime.fields.copies import copied, refreshed
 from twofour.runtime.fields.refills import Refill
 from twofour.runtime.fields.single_call import SingleCall
@@ -48,6 +48,9 @@ ANY_NUMBER = 1 << 62
 # Runs of so many steps copy also inputs that they only read: the copies begin at a cache line and
 # lie apart from what is written.
 COPYING_STEPS = 16
+# As many steps as take no longer in single calls, each to new arrays, as in a run that copies its
+# inputs first.
+FEW_STEPS = 2
 # Type of the indices of loops.
 INDEX = np.dtype(np.int64)
 
@@ -137,8 +140,7 @@ class NativeFieldStepper(HostFieldStepper):
         calls = replace(self._calls, body=())
         self._course = Course(calls, {}, lambda loop: range(loop.upper))
         self._program: tuple[tuple[int, ...], Program] | None = None
-        self._has_loops = any(isinstance(step, Loop) for step in steps)
-        self._single_calls: dict[bool, SingleCall] = {}
+        self._single_calls: dict[Ends, SingleCall] = {}
 
     def get_ready(self) -> None:
         """Compile the driver, and make its tables where no argument decides on them."""
@@ -154,11 +156,13 @@ class NativeFieldStepper(HostFieldStepper):
         progress: Callable[[int, int], None] | None,
         resume: bool,
     ) -> list:
-        if steps != 1 or self._has_loops:
+        if not 0 < steps <= self._single_steps:
             return super()._advanced(inputs, steps, scalars, progress, resume)
         values = self._values(inputs).values()
-        aligned = [one if one.flags.aligned else one.copy() for one in values]
-        return self._single_call(resume).run(aligned, scalars)
+        arrays = [one if one.flags.aligned else one.copy() for one in values]
+        for _ in range(steps - 1):
+            arrays = self._single_call(Ends.MIDST).run(arrays, scalars)
+        return self._single_call(_ends_of(resume)).run(arrays, scalars)
 
     def _input_buffer(self, position: int, values: np.ndarray, steps: int) -> np.ndarray:
         read_only = 0 < steps <= self._unwritten_calls.get(position, steps)
@@ -215,18 +219,30 @@ class NativeFieldStepper(HostFieldStepper):
             kept = self._program = bounds, self._build(dict(zip(self._bounds, bounds, strict=True)))
         return kept[1]
 
-    def _single_call(self, resume: bool) -> SingleCall:
-        if resume not in self._single_calls:
+    def _single_call(self, gives: Ends) -> SingleCall:
+        if gives not in self._single_calls:
             plan = CallPlan(
-                self.fields, self._steps, self._buffers, self.rotation, self.halos, resume
+                self.fields, self._steps, self._buffers, self.rotation, self.halos, gives
             )
-            self._single_calls[resume] = SingleCall(
+            self._single_calls[gives] = SingleCall(
                 plan, self._numbers, self._slot, self._driver, self._threads
             )
-        return self._single_calls[resume]
+        return self._single_calls[gives]
 
     def again(self, resume: bool) -> SingleCall | None:
-        return self._single_calls.get(resume)
+        return self._single_calls.get(_ends_of(resume))
+
+    @property
+    def _single_steps(self) -> int:
+        """Up to how many steps are made by single calls.
+
+        Several are where each starts with nothing of those before but the loaded fields.
+        """
+        if any(isinstance(step, Loop) for step in self._steps):
+            return 0
+        starts_anew = all(field.position in self._rims for field in self.outputs)
+        in_place = any(field.loaded for field in self.outputs)
+        return FEW_STEPS if starts_anew and not in_place else 1
 
     @property
     def _buffers(self) -> list[Buffer]:
@@ -249,3 +265,7 @@ class NativeFieldStepper(HostFieldStepper):
         refreshes = ((place, self.halos.refresh[place]) for place in refill.refreshed)
         inherited = (copied(*pair, self.halos.inherited[pair].boxes) for pair in refill.inherited)
         return tuple(map(tuple, (*refreshed(refreshes), *inherited)))
+
+
+def _ends_of(resume: bool) -> Ends:
+    return Ends.LOADED if resume else Ends.STORED
