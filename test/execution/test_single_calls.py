@@ -116,7 +116,7 @@ def test_short_rows_have_no_frames_at_their_ends(modes, framed, tmp_path):
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("text", [*TEXTS.values(), DELAY, INDEXED, SMALL])
+@pytest.mark.parametrize("text", [*TEXTS.values(), DELAY, INDEXED, SMALL, FDTD.mlir(21)])
 def test_nothing_is_read_that_was_not_written(text, threads, tmp_path, monkeypatch, least_row):
     """Buffers hold NaN at first, those of frames as well."""
     fill_new_buffers(monkeypatch)
