@@ -21,6 +21,7 @@ from native_cases import (
 from test_native_fields import MODES, TEXTS
 from test_random_programs import Store, programs, text_of
 from twofour.bench.cpu.plane_programs import FDTD
+from twofour.dialects.stencil import large_arrays
 from twofour.runtime import FieldStepper, NativeFieldStepper, parse_boundary
 from twofour.runtime.fields import frames
 from twofour.runtime.fields.call_plan import Ends
@@ -162,6 +163,24 @@ def test_random_programs(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("points", "is_large", "is_one_phase"),
+    [
+        (128, False, True),
+        # Its rows are long: sweeps store past the caches.
+        (128, True, False),
+        (96, True, True),
+    ],
+)
+def test_rows_of_copies_and_sweeps_are_near(points, is_large, is_one_phase, tmp_path, monkeypatch):
+    monkeypatch.setattr(large_arrays, "past_caches", lambda *_: is_large)
+    text = TEXTS["wave2d"].replace("129", str(points + 1)).replace("128", str(points))
+    stepper, call = single_call(text, tmp_path, "fixed")
+    assert (stepper._steps[0].kernel.past_caches is not None) == is_large
+    (_, phases, _) = call._tables._tables
+    assert (len(phases) == 1) == is_one_phase
+
+
+@pytest.mark.parametrize(
     ("text", "modes"),
     [
         (TEXTS["wave2d"], "fixed"),
@@ -200,8 +219,10 @@ def test_calls_that_are_made_again(delay, monkeypatch):
     monkeypatch.delattr(FieldStepper, "advance")
     other = program(*arrays[::-1])
     assert other is not first and not np.array_equal(other, kept)
-    for result in (first, program(*arrays)):
+    results = [first, *(program(*arrays) for _ in range(5))]
+    for result in results:
         assert_same_bits([result], [kept])
+    assert not any(itertools.starmap(np.shares_memory, itertools.combinations(results, 2)))
 
 
 def beside_words(array):
@@ -215,7 +236,9 @@ def beside_words(array):
 )
 def test_arrays_of_other_layouts(delay, change):
     program, (old, now), expected = delay
-    assert_same_bits([program(old, change(now))], [expected])
+    changed = change(now)
+    assert not program._fields.again(resume=False).fits([old, changed], 1)
+    assert_same_bits([program(old, changed)], [expected])
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,12 @@ Values are numbered: the arguments, then the workspaces, then what loops bring f
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 import numpy as np
+
+from twofour.runtime.box import Box
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,12 @@ class View:
 
     def of(self, buffers: Sequence[np.ndarray]) -> np.ndarray:
         return buffers[self.buffer][self.slices]
+
+    def box(self, shape: Sequence[int]) -> Box:
+        """Its cells, in a buffer of that shape."""
+        if not self.slices:
+            return Box.whole(shape)
+        return Box(*zip(*((axis.start, axis.stop) for axis in self.slices), strict=True))
 
     def part(self, slices: tuple[slice, ...]) -> "View":
         """A box of this view."""
@@ -50,6 +58,11 @@ class Launch:
     scalars: tuple[int, ...] = ()
     uses_index: bool = False
     tables: tuple[int, ...] = ()
+
+    def reading(self, numbers: Mapping[int, int]) -> "Launch":
+        """The launch where it reads other buffers instead of some."""
+        views = (View(numbers.get(one.buffer, one.buffer), one.slices) for one in self.inputs)
+        return replace(self, inputs=tuple(views))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ array by the sweep that writes it to a new one.
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from enum import Enum, auto
 from functools import cached_property
 
@@ -19,8 +18,8 @@ from twofour.runtime.fields.copies import copied, refreshed
 from twofour.runtime.fields.frames import Frames
 from twofour.runtime.fields.halos import FieldHalos
 from twofour.runtime.fields.spec import FieldSpec
-from twofour.runtime.fields.writes import overwritten
-from twofour.runtime.loops import Launch, View
+from twofour.runtime.fields.writes import overwritten, stores_interior
+from twofour.runtime.loops import Launch
 from twofour.runtime.rounds.actions import Action, Buffer, Copy, Round
 from twofour.runtime.rounds.program import phases_of
 
@@ -126,7 +125,7 @@ class CallPlan:
         if position in (*self._refill.refreshed, *itertools.chain(*self._refill.inherited)):
             return False
         first = next(one for one in self._launches if _writes(one, position))
-        return View(position, tuple(map(slice, *field.interior))) in first.outputs
+        return stores_interior(first, field)
 
     def _read_given(self, position: int) -> None:
         """Have sweeps up to the first one that writes to a field read the caller's array."""
@@ -135,7 +134,7 @@ class CallPlan:
         for launch in self._launches:
             if not is_new:
                 is_new = _writes(launch, position)
-                launch = _reading(launch, position, given)
+                launch = launch.reading({position: given})
             launches.append(launch)
         self._launches = tuple(launches)
 
@@ -195,11 +194,3 @@ class CallPlan:
 
 def _writes(launch: Launch, position: int) -> bool:
     return any(view.buffer == position for view in launch.outputs)
-
-
-def _reading(launch: Launch, position: int, number: int) -> Launch:
-    """A launch that reads another buffer instead of one."""
-    views = (
-        View(number, view.slices) if view.buffer == position else view for view in launch.inputs
-    )
-    return replace(launch, inputs=tuple(views))

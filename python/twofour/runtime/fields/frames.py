@@ -7,7 +7,6 @@ from these it reads in the frame, and all else in the array.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from twofour.runtime.boundary import HaloRefresh
 from twofour.runtime.box import Box, around
@@ -61,25 +60,23 @@ class Frames:
 
     def parts(self, launch: Launch) -> list[Launch]:
         """A launch as several: its core, and what is computed from frames."""
-        whole, core = _box(launch.outputs[0], self._buffers), self._core(launch)
-        beside = [self._part(launch, box) for box in around(whole, core)]
-        return [self._part(launch, core), *map(self._in_frames, beside)]
+        whole, core = self._box(launch.outputs[0]), self._core(launch)
+        beside = [self._part(launch, box).reading(self.numbers) for box in around(whole, core)]
+        return [self._part(launch, core), *beside]
+
+    def _box(self, view: View) -> Box:
+        return view.box(self._buffers[view.buffer].shape)
 
     def _part(self, launch: Launch, box: Box) -> Launch:
-        margins = _box(launch.outputs[0], self._buffers).margins(box)
+        margins = self._box(launch.outputs[0]).margins(box)
         return part_of(launch, self._buffers, *margins)
-
-    def _in_frames(self, launch: Launch) -> Launch:
-        numbers = self.numbers
-        views = (View(numbers.get(one.buffer, one.buffer), one.slices) for one in launch.inputs)
-        return replace(launch, inputs=tuple(views))
 
     def _core(self, launch: Launch) -> Box:
         """The points that are computed from cells inside."""
-        core = whole = _box(launch.outputs[0], self._buffers)
+        core = whole = self._box(launch.outputs[0])
         for view in launch.inputs:
             if view.buffer in self._insides:
-                read = _box(view, self._buffers)
+                read = self._box(view)
                 outside = read.margins(read.within(self._insides[view.buffer]))
                 core = core.within(whole.without(*outside))
         return core
@@ -88,11 +85,11 @@ class Frames:
         """The cells of a buffer that are read in the array alone: no refresh reads those `far`."""
         hollow = far
         for launch in launches:
-            whole = _box(launch.outputs[0], self._buffers)
+            whole = self._box(launch.outputs[0])
             below, above = whole.margins(self._core(launch))
             for view in launch.inputs:
                 if view.buffer == number:
-                    read = _box(view, self._buffers)
+                    read = self._box(view)
                     hollow = hollow.within(_unread(read, whole.shape, below, above, far))
         return hollow
 
@@ -124,10 +121,3 @@ def _unread(
 
 def _reads(launch: Launch, number: int) -> bool:
     return any(view.buffer == number for view in launch.inputs)
-
-
-def _box(view: View, buffers: Sequence[Buffer]) -> Box:
-    """The cells of a view."""
-    if not view.slices:
-        return Box.whole(buffers[view.buffer].shape)
-    return Box(*zip(*((axis.start, axis.stop) for axis in view.slices), strict=True))

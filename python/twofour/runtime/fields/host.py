@@ -48,8 +48,8 @@ ANY_NUMBER = 1 << 62
 # Runs of so many steps copy also inputs that they only read: the copies begin at a cache line and
 # lie apart from what is written.
 COPYING_STEPS = 16
-# As many steps as take no longer in single calls, each to new arrays, as in a run that copies its
-# inputs first.
+# So many steps are faster in single calls, each to new arrays, than in a run that copies its inputs
+# first, or about as fast.
 FEW_STEPS = 2
 # Type of the indices of loops.
 INDEX = np.dtype(np.int64)

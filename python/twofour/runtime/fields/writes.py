@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from twofour.runtime.box import Box, around
 from twofour.runtime.fields.spec import FieldSpec
 from twofour.runtime.halos import HaloCopy, Halos
-from twofour.runtime.loops import Loop, Step, View
+from twofour.runtime.loops import Launch, Loop, Step, View
 
 
 def unwritten_calls(
@@ -40,22 +40,18 @@ def written_interiors(steps: Sequence[Step], fields: Sequence[FieldSpec]) -> fro
     """
     if any(isinstance(step, Loop) for step in steps):
         return None
-    interiors = {
-        field.position: field.interior and Box(*map(tuple, field.interior)) for field in fields
-    }
-    views = [view for launch in steps for view in launch.outputs if view.buffer in interiors]
+    by_position = {field.position: field for field in fields}
+    views = [view for launch in steps for view in launch.outputs if view.buffer in by_position]
     for view in views:
-        interior = interiors[view.buffer]
-        if interior is None or not view.slices:
-            return None
-        if around(_box(view), interior):
+        field = by_position[view.buffer]
+        if field.interior is None or _is_beyond(view, field):
             return None
     return frozenset(view.buffer for view in views)
 
 
-def _box(view: View) -> Box:
-    """The cells of a view that has slices."""
-    return Box(*zip(*((axis.start, axis.stop) for axis in view.slices), strict=True))
+def _is_beyond(view: View, field: FieldSpec) -> bool:
+    """Whether a view of a field has cells beyond the interior."""
+    return bool(around(view.box(field.shape), Box(*map(tuple, field.interior))))
 
 
 def read_halos(steps: Sequence[Step], fields: Sequence[FieldSpec]) -> frozenset[int] | None:
@@ -65,15 +61,12 @@ def read_halos(steps: Sequence[Step], fields: Sequence[FieldSpec]) -> frozenset[
     """
     if any(isinstance(step, Loop) for step in steps):
         return None
-    interiors = {field.position: field.interior for field in fields}
+    updated = {field.position: field for field in fields if field.interior is not None}
     found = set()
     for launch in steps:
         for number, view in enumerate(launch.inputs):
-            interior = interiors.get(view.buffer)
-            if interior is None:
-                continue
-            inside = Box(*map(tuple, interior))
-            if number in launch.tables or not view.slices or around(_box(view), inside):
+            field = updated.get(view.buffer)
+            if field and (number in launch.tables or _is_beyond(view, field)):
                 found.add(view.buffer)
     return frozenset(found)
 
@@ -89,14 +82,18 @@ def overwritten(
     interiors = {field.position: field.interior for field in fields}
     given = {heir for heir, to in inherited if interiors[heir] != interiors[to]}
     launches = [step for step in steps if not isinstance(step, Loop)]
-    views = [view for launch in launches for view in launch.outputs]
     return [
         field
         for field in fields
         if field.interior is not None
         and field.position not in given
-        and View(field.position, tuple(map(slice, *field.interior))) in views
+        and any(stores_interior(launch, field) for launch in launches)
     ]
+
+
+def stores_interior(launch: Launch, field: FieldSpec) -> bool:
+    """Whether a launch writes all of a field's interior, and nothing else of it."""
+    return View(field.position, tuple(map(slice, *field.interior))) in launch.outputs
 
 
 def rims_of(fields: Iterable[FieldSpec], halos: Halos) -> dict[int, HaloCopy]:
