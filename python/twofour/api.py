@@ -290,14 +290,15 @@ class Stencil(_Compiled):
             raise TwofourError(f"expected weights in the range of {compiled.element}: {reason}")
         self._stepper = CpuExecutable(compiled).linear_stepper(boundary, self.threads)
 
-    def __call__(self, u, steps: int = 1, *, progress: Report | None = None):
+    def __call__(self, u, steps: int = 1, *, out=None, progress: Report | None = None):
         """Advance `u` by `steps` steps; `progress(done, total)` is told of them as they are made.
 
-        Raises TwofourError for an array that does not fit.
+        The result goes to `out` where that is given, an array of its shape and element type, which
+        may be `u`. Raises TwofourError for an array that does not fit.
         """
         if self._loaded is not None:
-            return self._loaded(u, steps, progress=progress)
-        return advance_array(self._stepper, u, steps, progress)
+            return self._loaded(u, steps, out=out, progress=progress)
+        return advance_array(self._stepper, u, steps, progress, out=out)
 
     def updated_points(self, shape: Sequence[int]) -> int:
         """The number of points that one step updates in an array of this shape.
@@ -382,27 +383,30 @@ class FieldProgram(_Compiled):
         *inputs,
         steps: int = 1,
         scalars: Sequence[float | int | str] = (),
+        out=None,
         progress: Report | None = None,
         resume: bool = False,
     ):
         """The stored fields after `steps` calls: one array, or a tuple where there are several.
 
         With `resume` the input fields of the call that would come next, such as two time levels.
+        Results go to `out` where that is given: an array for each, or the array for the only one.
+        These may be inputs: fields that a program updates in place are then updated right there.
         `scalars` are the arguments that are numbers, in order: numbers, or texts of them.
         `progress(done, total)` is told of the calls as they are made. Raises TwofourError for
         arrays and numbers that do not fit the program's arguments.
         """
         if self._loaded is not None:
             return self._loaded(
-                *inputs, steps=steps, scalars=scalars, progress=progress, resume=resume
+                *inputs, steps=steps, scalars=scalars, out=out, progress=progress, resume=resume
             )
         numbers = read_scalars(scalars, self._scalars)
         if self._linear is None:
-            return advance_fields(self._fields, inputs, steps, numbers, progress, resume)
+            return advance_fields(self._fields, inputs, steps, numbers, progress, resume, out)
         if len(inputs) != 1:
             raise TwofourError(f"expected 1 input field, got {len(inputs)}")
         shape = self.inputs[0].shape
-        return advance_array(self._linear, inputs[0], steps, progress, shape, "input 0")
+        return advance_array(self._linear, inputs[0], steps, progress, shape, "input 0", out)
 
     @property
     def updated_points(self) -> int:

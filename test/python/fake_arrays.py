@@ -54,6 +54,15 @@ class Tensor:
         self.exports += 1
         return self.values.__dlpack__(**options)
 
+    def __getitem__(self, index):
+        return type(self)(self.values[index], str(self.dtype).rpartition(".")[2], self.device)
+
+    def __setitem__(self, index, value):
+        if self.library == "jax":
+            raise TypeError("JAX arrays are immutable\nand have x.at[idx]")
+        assert type(value) is type(self) and str(value.dtype) == str(self.dtype)
+        self.values[index] = -value.values if self.negated else value.values
+
     def view(self, dtype):
         name = str(dtype).rpartition(".")[2]
         return type(self)(self.values.view(dtype.storage), name, self.device)

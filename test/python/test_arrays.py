@@ -61,6 +61,39 @@ def test_a_tensor_goes_through_the_cpu_target(library):
     np.testing.assert_array_equal(result.values, expected)
 
 
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+@pytest.mark.parametrize("negated", [False, True])
+def test_a_result_in_a_tensor(dtype, negated, monkeypatch):
+    library = fake_arrays.install(monkeypatch, "torch")
+    step = twofour.stencil(STAR, dtype=dtype)
+    values = np.arange(9).astype(step.element_type.storage)
+    expected, kind = step(values), "bfloat16" if dtype == "bf16" else None
+    stored = values.view(np.int16) if kind else values
+    out = library.Tensor(np.zeros_like(stored), kind)
+    if negated and not kind:
+        out.negated = True
+        expected = -expected
+    assert step(library.Tensor(stored, kind), out=out) is out
+    np.testing.assert_array_equal(out.values.view(values.dtype), expected)
+
+
+def test_kernels_write_to_the_memory_of_a_tensor(monkeypatch):
+    library = fake_arrays.install(monkeypatch, "torch")
+    step, values = twofour.stencil(STAR), np.arange(9, dtype=np.float32)
+    out = library.Tensor(np.zeros_like(values))
+    monkeypatch.setattr(library, "from_dlpack", None)
+    step(values, out=out)
+    np.testing.assert_array_equal(out.values, step(values))
+
+
+def test_a_result_in_what_cannot_be_written_to(monkeypatch):
+    library = fake_arrays.install(monkeypatch, "jax", "jaxlib._jax", namespace=True)
+    step, u = twofour.stencil(STAR), np.zeros(9, np.float32)
+    message = "out: expected an array that can be written to, got one of jaxlib.Tensor: JAX arrays "
+    with pytest.raises(TwofourError, match=message + "are immutable$"):
+        step(u, out=library.Tensor(u))
+
+
 def test_tensors_as_fields_of_a_program(library, tmp_path):
     path = tmp_path / "average.mlir"
     path.write_text(

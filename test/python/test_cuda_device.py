@@ -64,6 +64,24 @@ def test_arrays_of_the_device_stay_there(gpu, monkeypatch):
         program(torch.Tensor(u, device=(2, 1)), 2)
 
 
+def test_results_in_arrays_of_callers(gpu, monkeypatch):
+    torch = fake_arrays.install(monkeypatch, "torch")
+    program = from_bundle(linear_bundle(STAR))
+    values = integers((9, 33))
+    expected = reference(values, STAR, parse_boundary("fixed", 2), 2)
+    for u in (values, fake_cupy.ndarray(values)):
+        for make in (np.array, lambda v: fake_cupy.ndarray(v.copy())):
+            out = make(values)
+            assert program(u, 2, out=out) is out
+            np.testing.assert_array_equal(getattr(out, "host", out), expected)
+        out = torch.Tensor(values.copy(), device=(2, 0))
+        assert program(u, 2, out=out) is out
+        np.testing.assert_array_equal(out.values, expected)
+    u = fake_cupy.ndarray(values.copy())
+    assert program(u, 2, out=u) is u
+    np.testing.assert_array_equal(u.host, expected)
+
+
 def test_the_launch(gpu):
     program = from_bundle(linear_bundle(STAR))
     program(integers((9, 70)), boundary="zero")

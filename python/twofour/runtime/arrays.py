@@ -58,7 +58,7 @@ def take(
     if module is np:
         raise TwofourError(
             f"{what}: expected an array in host memory for {memory.name}, got one of "
-            f"{_kind(array)} on CUDA device {device}"
+            f"{kind_of(array)} on CUDA device {device}"
         )
     if device != memory.index:
         raise TwofourError(
@@ -127,8 +127,7 @@ def _imported(array: object, module, what: str):
     try:
         if not hasattr(array, "__dlpack__"):
             return module.asarray(array)
-        if hasattr(array, "is_neg") and array.is_neg():
-            # PyTorch negates such a tensor when it is read, and DLPack has no word for that.
+        if is_negated(array):
             array = array.resolve_neg()
         if _is_bf16(array):
             bits = array.view(_namespace(array).int16)
@@ -144,6 +143,11 @@ def _refused(failure: Exception, what: str, way: str = "DLPack") -> TwofourError
     return TwofourError(f"{what}: expected an array that {way} can pass on, got: {lines[0]}")
 
 
+def is_negated(array: object) -> bool:
+    """Whether PyTorch negates such a tensor when it is read; DLPack has no word for that."""
+    return hasattr(array, "is_neg") and array.is_neg()
+
+
 def _is_bf16(array: object) -> bool:
     return str(getattr(array, "dtype", "")).rpartition(".")[2] == "bfloat16"
 
@@ -155,5 +159,6 @@ def _namespace(array: object):
     return sys.modules.get(type(array).__module__.partition(".")[0])
 
 
-def _kind(array: object) -> str:
+def kind_of(array: object) -> str:
+    """The library and the type of an array, for messages."""
     return f"{type(array).__module__.partition('.')[0]}.{type(array).__name__}"

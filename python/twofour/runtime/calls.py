@@ -3,8 +3,14 @@
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
+from twofour.errors import TwofourError
 from twofour.runtime.arrays import give, take
+from twofour.runtime.destinations import Destination
+from twofour.runtime.fields.spec import FieldSpec
 from twofour.runtime.fields.stepping import FieldStepper
+from twofour.runtime.memory import Memory
 from twofour.runtime.stepping import LinearStepper
 
 Report = Callable[[int, int], None]
@@ -17,18 +23,28 @@ def advance_array(
     progress: Report | None = None,
     shape: Sequence[int] | None = None,
     what: str = "input",
+    out: object = None,
 ):
-    """Return `u`, an array of any kind, after `steps` steps, as a new one of its kind and place.
+    """Return `u`, an array of any kind, after `steps` steps.
 
-    With `shape`, arrays of another one are refused; `what` names the array in messages.
+    That is a new array of its kind and place, or `out` with these values, which may be `u`. With
+    `shape`, arrays of another one are refused; `what` names the array in messages.
     """
     again = stepper.again
-    if again is not None and progress is None and again.fits(u, steps):
+    if again is not None and progress is None and out is None and again.fits(u, steps):
         return again.run(u)
-    memory = stepper.memory
+    memory, element = stepper.memory, stepper.element
     with memory.active():
-        values = take(u, stepper.element, memory, stepper.rank, shape, what)
-        return give(stepper.advance(values, steps, progress), u, memory)
+        values = take(u, element, memory, stepper.rank, shape, what)
+        if out is None:
+            return give(stepper.advance(values, steps, progress), u, memory)
+        to = Destination(out, element, memory, values.shape)
+        place = to.place([values])
+        if place is not None and place.ctypes.data == values.ctypes.data:
+            # A stencil reads what is around a point after it has stored that.
+            place = None
+        result = stepper.advance(values, steps, progress, place)
+        return out if result is place else to.fill(result)
 
 
 def advance_fields(
@@ -38,30 +54,63 @@ def advance_fields(
     scalars: Sequence[float | int] = (),
     progress: Report | None = None,
     resume: bool = False,
+    out: object = None,
 ):
     """Return the stored fields after `steps` calls: one array, or a tuple of several.
 
     With `resume` it is the loaded ones, as the next call takes them. `inputs` are arrays of any
-    kind. A result is of the kind of the first input of its element type, or of the first input.
+    kind. A result is of the kind of the first input of its element type, or of the first input; or
+    it is in `out`, an array for each result or the array for the only one, which may be inputs.
     """
-    again = stepper.again(resume) if progress is None else None
+    again = stepper.again(resume) if progress is None and out is None else None
     if again is not None and again.fits(inputs, steps):
         results = again.run(inputs, scalars)
         return results[0] if len(results) == 1 else tuple(results)
     memory = stepper.memory
     loaded = stepper.loaded(inputs)
+    given = loaded if resume else stepper.outputs
     with memory.active():
         taken = [
             take(array, field.element, memory, shape=field.shape, what=f"input {number}")
             for number, (array, field) in enumerate(zip(inputs, loaded, strict=True))
         ]
+        if out is not None:
+            to = _destinations(out, given, memory)
+            places = _places(to, taken)
+            results = stepper.advance(taken, steps, scalars, progress, resume, places)
+            results = [
+                one.out if result is place else one.fill(result)
+                for one, result, place in zip(to, results, places, strict=True)
+            ]
+            return results[0] if len(results) == 1 else tuple(results)
         results = stepper.advance(taken, steps, scalars, progress, resume)
         if inputs:
             kind = {f.element: a for a, f in reversed(list(zip(inputs, loaded, strict=True)))}
             results = [
                 give(result, kind.get(field.element, inputs[0]), memory)
-                for result, field in zip(
-                    results, loaded if resume else stepper.outputs, strict=True
-                )
+                for result, field in zip(results, given, strict=True)
             ]
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def _destinations(out: object, fields: Sequence[FieldSpec], memory: Memory) -> list[Destination]:
+    arrays = list(out) if isinstance(out, tuple | list) else [out]
+    if len(arrays) != len(fields):
+        raise TwofourError(f"out: expected {len(fields)} arrays, got {len(arrays)}")
+    return [
+        Destination(array, field.element, memory, field.shape, f"out {number}")
+        for number, (array, field) in enumerate(zip(arrays, fields, strict=True))
+    ]
+
+
+def _places(to: Sequence[Destination], inputs: Sequence) -> list:
+    """What kernels may write to of each destination."""
+    places = [one.place(inputs) for one in to]
+    # Two results in one place are assigned, one after the other.
+    return [place if _is_apart(number, places) else None for number, place in enumerate(places)]
+
+
+def _is_apart(number: int, places: Sequence[np.ndarray | None]) -> bool:
+    place = places[number]
+    others = (one for one in (*places[:number], *places[number + 1 :]) if one is not None)
+    return place is not None and not any(np.may_share_memory(place, other) for other in others)

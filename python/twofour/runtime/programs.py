@@ -93,14 +93,21 @@ class LoadedStencil(LoadedProgram):
     """A linear stencil, called on arrays that are the domain."""
 
     def __call__(
-        self, u, steps: int = 1, *, boundary: Boundary = None, progress: Report | None = None
+        self,
+        u,
+        steps: int = 1,
+        *,
+        boundary: Boundary = None,
+        out=None,
+        progress: Report | None = None,
     ):
         """Return `u` after `steps` steps: a new array of its kind, place, shape and dtype.
 
-        `u` is an array of NumPy, CuPy or another library that speaks DLPack. Raises TwofourError
-        for one that does not fit, and for what is missing to run it.
+        `u` is an array of NumPy, CuPy or another library that speaks DLPack. The result goes to
+        `out` where that is given, an array of its shape and element type, which may be `u`. Raises
+        TwofourError for arrays that do not fit, and for what is missing to run it.
         """
-        return advance_array(self.stepper(boundary), u, steps, progress)
+        return advance_array(self.stepper(boundary), u, steps, progress, out=out)
 
 
 class LoadedFieldProgram(LoadedProgram):
@@ -123,24 +130,27 @@ class LoadedFieldProgram(LoadedProgram):
         steps: int = 1,
         scalars: Sequence[float | int | str] = (),
         boundary: Boundary = None,
+        out=None,
         progress: Report | None = None,
         resume: bool = False,
     ):
         """Return the stored fields after `steps` calls: one array, or a tuple of several.
 
         With `resume` it is the input fields of the call that would come next. `scalars` are the
-        arguments that are numbers, in order. Raises TwofourError as LoadedStencil does.
+        arguments that are numbers, in order. Results go to `out` where that is given: an array for
+        each, or the array for the only one. Raises TwofourError as LoadedStencil does.
         """
         program = self.bundle.program
         if isinstance(program, FieldsProgram):
             numbers = read_scalars(scalars, program.scalars)
             stepper = self.stepper(boundary)
-            return advance_fields(stepper, inputs, steps, numbers, progress, resume)
+            return advance_fields(stepper, inputs, steps, numbers, progress, resume, out)
         read_scalars(scalars, ())
         if len(inputs) != 1:
             raise TwofourError(f"expected 1 input field, got {len(inputs)}")
         shape = self.inputs[0].shape
-        return advance_array(self.stepper(boundary), inputs[0], steps, progress, shape, "input 0")
+        stepper = self.stepper(boundary)
+        return advance_array(stepper, inputs[0], steps, progress, shape, "input 0", out)
 
 
 def field_stepper(

@@ -132,10 +132,13 @@ class LinearStepper:
         u: np.ndarray,
         steps: int,
         progress: Callable[[int, int], None] | None = None,
+        place: np.ndarray | None = None,
     ) -> np.ndarray:
         """Return `u` after `steps` time steps: a new C-contiguous array of its shape and dtype.
 
         `u` has the dtype of the stepper's element type and any strides; it is not modified.
+        `place` is a C-contiguous array of its shape and of the storage type, which shares no memory
+        with it: some steppers make the result there where they can, and return this array then.
         `progress(done, total)` is called at most ten times a second and at the end. Raises
         TwofourError for an unfit array (also: an explicit interior that does not leave the
         stencil's reach), or a number of steps that is not an integer >= 0.

@@ -67,6 +67,7 @@ class DeviceLinearStepper(LinearStepper):
         u: np.ndarray,
         steps: int,
         progress: Callable[[int, int], None] | None = None,
+        place: np.ndarray | None = None,
     ) -> np.ndarray:
         """Return `u` after `steps` time steps; as LinearStepper.advance.
 

@@ -8,7 +8,7 @@ array by the sweep that writes it to a new one.
 """
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import Enum, auto
 from functools import cached_property
 
@@ -41,7 +41,7 @@ class CallPlan:
     `buffers` are those of the arguments, then workspaces; others are added. After the call argument
     i takes over that of argument rotation[i]. `inputs` and `results` are the buffers of loaded
     fields and of what the call gives, in order. Callers give those of inputs, which nothing is
-    written to.
+    written to but the values of the fields `in_place`, by their positions.
     """
 
     def __init__(
@@ -52,6 +52,7 @@ class CallPlan:
         rotation: Sequence[int],
         halos: FieldHalos,
         gives: Ends,
+        in_place: Collection[int] = (),
     ):
         self._fields, self._launches, self._rotation = fields, tuple(launches), rotation
         self._halos, self._refill, self.buffers = halos, halos.refills.at(0), list(buffers)
@@ -59,7 +60,8 @@ class CallPlan:
         changed = (self._written | {*self._refill.refreshed}).difference(self._frames.numbers)
         loaded = [field.position for field in fields if field.loaded]
         # Where their first values are.
-        self._given = {one: self._new(one) if one in changed else one for one in loaded}
+        copied_to = changed.difference(in_place)
+        self._given = {one: self._new(one) if one in copied_to else one for one in loaded}
         self._replaced = [field for field in fields if self._is_replaced(field)]
         for field in self._replaced:
             self._read_given(field.position)
@@ -70,7 +72,7 @@ class CallPlan:
             for field in fields
             if (field.stored if stored else field.loaded)
         }
-        kept = [end for end in ends if self._given.get(end) == end]
+        kept = [end for end in ends if self._given.get(end) == end and end not in in_place]
         # Callers are not given their own arrays either.
         returned = {end: self._new(end) for end in kept if gives is not Ends.MIDST}
         self.results = tuple(returned.get(end, end) for end in ends)
@@ -78,7 +80,7 @@ class CallPlan:
         refreshes = {
             number: halos.refresh[field.position]
             for number, field in zip(self.results, ends.values(), strict=True)
-            if field.position in halos.refresh and number not in self.inputs
+            if field.position in halos.refresh and (number not in self.inputs or number in in_place)
         }
         self.sweeps = phases_of(self._launches, {})
         phases: list[Sequence[Action]] = [

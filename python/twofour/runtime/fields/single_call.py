@@ -61,10 +61,16 @@ class SingleCall:
         pairs = zip(inputs, self._inputs, strict=True)
         return all(is_ready(array, buffer.shape, buffer.dtype) for array, (_, buffer) in pairs)
 
-    def run(self, inputs: Sequence[np.ndarray], numbers: Sequence) -> list[np.ndarray]:
+    def run(
+        self,
+        inputs: Sequence[np.ndarray],
+        numbers: Sequence,
+        places: Sequence[np.ndarray | None] = (),
+    ) -> list[np.ndarray]:
         """What the call gives; `inputs` are such as fit, of loaded fields in order.
 
-        `numbers` are the arguments that are numbers, in order.
+        `numbers` are the arguments that are numbers, in order. `places` are where results are made,
+        arrays that fit or None.
         """
         begins = [0] * len(self.plan.buffers)
         for (number, _), array in zip(self._inputs, inputs, strict=True):
@@ -72,8 +78,15 @@ class SingleCall:
         values = [to_storage(*one) for one in zip(numbers, self._numbers.values(), strict=True)]
         for number, value in zip(self._numbers, values, strict=True):
             begins[number] = value.__array_interface__["data"][0]
+        given = dict(zip(self.plan.inputs, inputs, strict=True))
+        for (number, _), place in zip(self._results, places, strict=False):
+            if place is not None:
+                given[number] = place
+                begins[number] = place.__array_interface__["data"][0]
         leases = {}
         for number, slot in self._slots:
+            if number in given:
+                continue
             lease, offset = leases[number] = slot.lease()
             begins[number] = lease.address + offset
         try:
@@ -83,7 +96,6 @@ class SingleCall:
         tables.place(begins)
         self._code.run(tables.stretch(0, 1), self._threads)
         self._idle.append(tables)
-        given = dict(zip(self.plan.inputs, inputs, strict=True))
         arrays = []
         for number, buffer in self._results:
             if number in given:

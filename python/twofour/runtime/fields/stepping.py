@@ -71,15 +71,18 @@ class FieldStepper:
         scalars: Sequence[float | int] = (),
         progress: Callable[[int, int], None] | None = None,
         resume: bool = False,
+        places: Sequence[np.ndarray | None] | None = None,
     ) -> list[np.ndarray]:
         """Return the stored fields after `steps` calls, as new arrays in the order of arguments.
 
         With `resume` it is the loaded ones, as the next call takes them: what a run goes on with.
-        `inputs` are the loaded fields in order; they are not modified. A field that is only
-        stored starts as a copy of the field that takes over its buffer, so that halos keep their
-        values, or as zeros. `scalars` are the arguments that are numbers, in order, as
-        `read_scalars` gives them. Raises TwofourError for unfit arrays, and for several steps of a
-        program whose results do not become its inputs.
+        `inputs` are the loaded fields in order; they are not modified, unless they are `places`. A
+        field that is only stored starts as a copy of the field that takes over its buffer, so that
+        halos keep their values, or as zeros. `scalars` are the arguments that are numbers, as
+        `read_scalars` gives them. `places` are C-contiguous arrays of storage types for results, or
+        None: some steppers make a result there where they can, and return this array then. Each is
+        one of the inputs, or shares no memory with them, nor with other places. Raises TwofourError
+        for unfit arrays, and for several steps of a program whose results do not become its inputs.
         """
         steps = check_steps(steps)
         loaded = self.loaded(inputs)
@@ -96,13 +99,15 @@ class FieldStepper:
                 f"expected outputs of the type of inputs to run {steps} steps, got a program whose "
                 "results do not become its inputs"
             )
-        buffers = self._advanced(inputs, steps, scalars, progress, resume)
+        given = loaded if resume else self.outputs
+        places = places or [None] * len(given)
+        buffers = self._advanced(inputs, steps, scalars, progress, resume, places)
         if progress is not None:
             self.memory.synchronize()
             progress(steps, steps)
         return [
-            self._like(array, field, inputs, loaded)
-            for array, field in zip(buffers, loaded if resume else self.outputs, strict=True)
+            array if array is place else self._like(array, field, inputs, loaded)
+            for array, place, field in zip(buffers, places, given, strict=True)
         ]
 
     def again(self, resume: bool) -> "RepeatedCall | None":
@@ -119,6 +124,7 @@ class FieldStepper:
         scalars: Sequence[float | int],
         progress: Callable[[int, int], None] | None,
         resume: bool,
+        places: Sequence[np.ndarray | None],
     ) -> list:
         """The buffers that `advance` gives, from inputs that fit."""
         arguments = self._start(inputs, scalars, steps)

@@ -73,24 +73,31 @@ class RepeatedCall:
         """Whether this makes so many steps of `u`, with nothing left to check or convert."""
         return type(steps) is int and steps == self._steps and is_ready(u, self._shape, self._dtype)
 
-    def run(self, u: np.ndarray) -> np.ndarray:
-        """A new array with the values of `u`, an array that fits, after the steps."""
+    def run(self, u: np.ndarray, place: np.ndarray | None = None) -> np.ndarray:
+        """The values of `u`, an array that fits, after the steps: in a new array or in `place`.
+
+        `place` is an array that fits as well, and shares no memory with `u`.
+        """
         # As empty_beside does; `ctypes.data` would be two functions more.
-        route, leases, places = self._route, [], [u.__array_interface__["data"][0]]
-        for _ in range(route.new):
-            lease = self._pool.lease(self._space)
+        route, leases, places = self._route, {}, [u.__array_interface__["data"][0]]
+        for number in range(1, route.new + 1):
+            if number == route.last and place is not None:
+                places.append(place.__array_interface__["data"][0])
+                continue
+            lease = leases[number] = self._pool.lease(self._space)
             begin = places[-1] // CACHE_LINE * CACHE_LINE + self._apart
             places.append(lease.address + (begin - lease.address) % PAGE)
-            leases.append(lease)
         try:
             table = self._idle.pop()
         except IndexError:
             table = HopTable(route.hops, self._threads)
         table.run(places)
         self._idle.append(table)
-        lease = leases[route.last - 1]
-        offset = places[route.last] - lease.address
-        result = np.ndarray(self._shape, self._dtype, np.asarray(lease), offset)
+        result = place
+        if result is None:
+            lease = leases[route.last]
+            offset = places[route.last] - lease.address
+            result = np.ndarray(self._shape, self._dtype, np.asarray(lease), offset)
         if self._refresh is not None:
             self._refresh(result)
         return result

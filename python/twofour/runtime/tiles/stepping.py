@@ -105,6 +105,7 @@ class TiledStepper:
         u: np.ndarray,
         steps: int,
         progress: Callable[[int, int], None] | None = None,
+        place: np.ndarray | None = None,
     ) -> np.ndarray:
         """Return `u` after `steps` time steps; as LinearStepper.advance."""
         check_array(u, self.element, rank=self.rank)
@@ -115,11 +116,11 @@ class TiledStepper:
         values = storage_view(np.asarray(u), self.element)
         if not (values.flags.c_contiguous and values.flags.aligned):
             values = np.require(values, requirements=["C", "A"])
-        result = plan.run(values, steps, progress)
+        result = plan.run(values, steps, progress, place)
         self.again = plan.again(steps)
         if progress is not None:
             progress(steps, steps)
-        return result.view(u.dtype)
+        return result if result is place else result.view(u.dtype)
 
     def plan(self, shape: tuple[int, ...]) -> "_Plan | None":
         """What is prepared for arrays of a shape, None where there is nothing to update."""
@@ -332,15 +333,21 @@ class _Plan:
         # Cells that sweeps do not write, one by one.
         self._kept = [box.slices for box in around(whole, programs.geometry.interior)]
 
-    def run(self, u: np.ndarray, steps: int, progress: Callable | None) -> np.ndarray:
-        """`u` after `steps` steps."""
+    def run(
+        self,
+        u: np.ndarray,
+        steps: int,
+        progress: Callable | None,
+        place: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """`u` after `steps` steps, in `place` where that is given and sweeps are few."""
         skewed, seen = self.programs.skewed(steps), u.reshape(self.programs.shape)
         if skewed is not None:
             takers = self._pool.take, self._larger_pool.take
             return skewed.run(seen, steps, progress, *takers).reshape(self._shape)
         call = self._calls.get(steps, self._new_call)
         if call is not None:
-            return call.run(u)
+            return call.run(u, place)
         result = self._swept(seen, steps, progress).reshape(self._shape)
         if self._refresh is not None:
             self._refresh(result)

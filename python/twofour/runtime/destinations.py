@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Arrays of callers that results go to: `out`, as NumPy's own functions take it.
+
+Kernels write to such an array where it is memory that they can write to, and where nothing else of
+the call lies there. In all other cases the result is made elsewhere and assigned at the end.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from twofour.errors import TwofourError
+from twofour.runtime.arrays import give, is_negated, kind_of, take
+from twofour.runtime.dtypes import ElementType, check_array, storage_view
+from twofour.runtime.memory import HOST, Memory
+
+
+class Destination:
+    """The array `out` for a result of an element type and a shape; `what` names it in messages.
+
+    Raises TwofourError for an array that cannot take the result.
+    """
+
+    def __init__(
+        self,
+        out: object,
+        element: ElementType,
+        memory: Memory,
+        shape: Sequence[int],
+        what: str = "out",
+    ):
+        self.out, self._memory = out, memory
+        if isinstance(out, np.ndarray):
+            check_array(out, element, shape=shape, what=what)
+            values = out
+        else:
+            values = take(out, element, memory, shape=shape, what=what)
+        try:
+            # Libraries have no word in common for arrays that cannot be written to.
+            out[:0] = out[:0]
+        except Exception as failure:
+            reason = str(failure).strip().splitlines() or [type(failure).__name__]
+            raise TwofourError(
+                f"{what}: expected an array that can be written to, got one of {kind_of(out)}: "
+                f"{reason[0]}"
+            ) from None
+        # What kernels can write to, none where it is not in this memory or in another order.
+        self._place: np.ndarray | None = None
+        if memory is HOST and not is_negated(out):
+            flags = values.flags
+            if flags.c_contiguous and flags.aligned and flags.writeable:
+                self._place = storage_view(np.asarray(values), element)
+
+    def place(self, others: Iterable[object]) -> np.ndarray | None:
+        """The memory of `out`, for kernels to write to; None where one of the others is in the way.
+
+        The others are arrays of this memory. One that is the very same may be among them.
+        """
+        place = self._place
+        if place is None:
+            return None
+        shared = [other for other in others if np.may_share_memory(place, other)]
+        if not shared or len(shared) == 1 and _are_same(place, shared[0]):
+            return place
+        return None
+
+    def fill(self, result: np.ndarray):
+        """Return `out` with the values of `result`, an array of the memory's module."""
+        self.out[...] = give(result, self.out, self._memory)
+        return self.out
+
+
+def _are_same(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether a C-contiguous array is another one."""
+    return (
+        other.flags.c_contiguous
+        and one.shape == other.shape
+        and one.itemsize == other.itemsize
+        and one.ctypes.data == other.ctypes.data
+    )

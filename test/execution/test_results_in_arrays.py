@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Results go to arrays of callers: the values of a call without, wherever these arrays lie."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import twofour
+from native_cases import fill_new_buffers, share_small_work
+from test_native_fields import TEXTS
+from twofour.bench.cpu.plane_programs import FDTD
+from twofour.errors import TwofourError
+from twofour.runtime.buffer_pool import BufferPool
+from twofour.runtime.fields.call_plan import Ends
+from twofour.runtime.rounds.actions import Copy
+
+SHAPE = 37, 41
+WEIGHTS = {(0, 0): 0.5, (0, 1): 0.25, (-1, 0): 0.125, (1, -2): 0.125}
+STEPS = (0, 1, 2, 3, 60)
+
+
+def random(shape=SHAPE, dtype=np.float64, seed=0):
+    return np.random.default_rng(seed).random(shape).astype(dtype)
+
+
+def misaligned(u):
+    space = np.empty(u.nbytes + 1, np.uint8)
+    return np.ndarray(u.shape, u.dtype, space, 1)
+
+
+def every_other(u):
+    return np.empty((2 * u.shape[0], *u.shape[1:]), u.dtype)[::2]
+
+
+def shifted(u):
+    """An array that begins in the second row of `u`, in whose memory it lies."""
+    space = np.empty((u.shape[0] + 1, *u.shape[1:]), u.dtype)
+    space[:-1] = u
+    return space[:-1], space[1:]
+
+
+# Of an array: one like it and another, which shares memory with it or not.
+PAIRS = {
+    "another": lambda u: (u, np.empty_like(u)),
+    "other order": lambda u: (u, np.empty_like(u, order="F")),
+    "other strides": lambda u: (u, every_other(u)),
+    "misaligned": lambda u: (u, misaligned(u)),
+    "the same": lambda u: (u, u),
+    "turned round": lambda u: (u, u[::-1]),
+    "shifted": shifted,
+}
+
+
+@pytest.mark.parametrize("boundary", ["fixed", "periodic", "constant(2),reflect"])
+@pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
+def test_steps_of_a_stencil(pair, boundary, monkeypatch):
+    fill_new_buffers(monkeypatch)
+    for schedule, dtype in (("auto", "f64"), ("direct", "f32"), ("outer", "f32")):
+        step = twofour.stencil(WEIGHTS, boundary=boundary, dtype=dtype, schedule=schedule)
+        values = random(dtype=step.element_type.storage)
+        for steps in STEPS:
+            # The second call is one like the first one.
+            for _ in range(2):
+                expected = step(values, steps)
+                u, out = pair(values.copy())
+                assert step(u, steps, out=out) is out
+                np.testing.assert_array_equal(out, expected)
+                if not np.shares_memory(u, out):
+                    np.testing.assert_array_equal(u, values)
+
+
+def test_bits_of_bfloat16():
+    step = twofour.stencil(WEIGHTS, dtype="bf16")
+    u = np.random.default_rng(1).integers(0, 0x4000, SHAPE).astype(np.uint16)
+    out = np.empty_like(u)
+    np.testing.assert_array_equal(step(u, 3, out=out), step(u, 3))
+
+
+def leases(monkeypatch):
+    """The sizes of all memory that a pool gives from now on."""
+    found, lease = [], BufferPool.lease
+
+    def counted(pool, size):
+        found.append(size)
+        return lease(pool, size)
+
+    monkeypatch.setattr(BufferPool, "lease", counted)
+    return found
+
+
+def test_single_steps_take_no_memory(monkeypatch):
+    step, u = twofour.stencil(WEIGHTS, dtype="f64"), random()
+    made, out = leases(monkeypatch), np.empty_like(u)
+    for _ in range(2):
+        u, out = step(u, out=out), u
+    assert not made
+    step(u, out=u)
+    assert len(made) == 1
+
+
+def test_an_array_mapped_from_a_file(tmp_path):
+    step, u = twofour.stencil(WEIGHTS, dtype="f64"), random()
+    out = np.memmap(tmp_path / "u", np.float64, "w+", shape=SHAPE)
+    assert step(u, out=out) is out
+    out.flush()
+    np.testing.assert_array_equal(np.fromfile(tmp_path / "u").reshape(SHAPE), step(u))
+
+
+def program(text, folder, **options):
+    path = folder / "program.mlir"
+    path.write_text(text)
+    return twofour.compile(str(path), **options)
+
+
+def inputs_of(one):
+    """Random arrays, of numbers that stay small."""
+    rng = np.random.default_rng(3)
+    return [rng.uniform(-1, 1, f.shape).astype(f.element.storage) for f in one.inputs]
+
+
+def like(fields):
+    return [np.full(field.shape, 3).astype(field.element.storage) for field in fields]
+
+
+def choices(inputs, fields):
+    """Arrays for results: new ones, inputs in their order and the other way round, one of them."""
+    yield like(fields)
+    for order in (inputs, inputs[::-1], inputs[1:] + inputs[:1]):
+        fitting = list(order)
+        out = []
+        for field in fields:
+            array = next((a for a in fitting if a.shape == field.shape), None)
+            if array is None or array.dtype != field.element.storage:
+                array = like([field])[0]
+            else:
+                # By identity: arrays compare cell by cell.
+                fitting = [one for one in fitting if one is not array]
+            out.append(array)
+        yield out
+    yield [*like(fields[:-1]), *out[-1:]]
+
+
+@pytest.mark.parametrize("text", [*TEXTS.values(), FDTD.mlir(21)], ids=[*TEXTS, "fdtd"])
+def test_steps_of_programs(text, tmp_path, monkeypatch):
+    fill_new_buffers(monkeypatch)
+    share_small_work(monkeypatch)
+    for boundary in ("fixed", "periodic", "nearest"):
+        one = program(text, tmp_path, boundary=boundary)
+        values = inputs_of(one)
+        numbers = [2] * len(one._scalars)
+        for steps, resume in itertools.product((0, 1, 2, 5), (False, True)):
+            fields = one.inputs if resume else one.outputs
+            expected = one(*values, steps=steps, scalars=numbers, resume=resume)
+            expected = [expected] if len(fields) == 1 else expected
+            for choice in range(5):
+                inputs = [value.copy() for value in values]
+                out = list(choices(inputs, fields))[choice]
+                got = one(*inputs, steps=steps, scalars=numbers, resume=resume, out=out)
+                got = [got] if len(fields) == 1 else got
+                for array, wanted, given in zip(got, expected, out, strict=True):
+                    assert array is given
+                    np.testing.assert_array_equal(array, wanted)
+                for array, value in zip(inputs, values, strict=True):
+                    if not any(array is given for given in out):
+                        np.testing.assert_array_equal(array, value)
+
+
+def test_the_last_one_of_results_in_one_array(tmp_path):
+    one = program(TEXTS["gray_scott"], tmp_path)
+    inputs = inputs_of(one)
+    out = np.empty_like(inputs[0])
+    expected = one(*inputs)
+    one(*inputs, out=(out, out))
+    np.testing.assert_array_equal(out, expected[1])
+
+
+def test_an_input_given_twice_is_not_updated_while_it_is_read(tmp_path):
+    one = program(FDTD.mlir(21), tmp_path)
+    values = random(one.inputs[0].shape)
+    expected = one(*[values] * len(one.inputs))
+    arrays = [values.copy()] * len(one.inputs)
+    got = one(*arrays, out=[arrays[0], *map(np.empty_like, arrays[1:])])
+    for array, wanted in zip(got, expected, strict=True):
+        np.testing.assert_array_equal(array, wanted)
+
+
+@pytest.mark.parametrize("boundary", ["fixed", "periodic"])
+def test_fields_in_place_are_updated_without_copies(boundary, tmp_path, monkeypatch):
+    one = program(FDTD.mlir(100), tmp_path, boundary=boundary)
+    fields = inputs_of(one)
+    expected = [array.copy() for array in fields]
+    made = leases(monkeypatch)
+    for _ in range(2):
+        one(*fields, out=fields)
+    assert not made
+    plan = one._fields._single_call(Ends.STORED, frozenset(range(len(fields)))).plan
+    copies = [action for phase in plan.round for action in phase if isinstance(action, Copy)]
+    cells = [plan.buffers[copy.written].model()[copy.target].size for copy in copies]
+    assert sum(cells) <= (0 if boundary == "fixed" else fields[0].size // 4)
+    for _ in range(2):
+        expected = one(*expected)
+    for array, wanted in zip(fields, expected, strict=True):
+        np.testing.assert_array_equal(array, wanted)
+
+
+def read_only(u):
+    out = np.empty_like(u)
+    out.flags.writeable = False
+    return out
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        (read_only, "out: expected an array that can be written to, got one of numpy.ndarray: "),
+        (lambda u: u[1:], "out: expected an array of shape .37, 41., got shape .36, 41."),
+        (lambda u: u.astype("f4"), "out: expected f64 .float64., got float32"),
+        (lambda u: u.tolist(), "out: expected an array of NumPy or another library, got list"),
+        (lambda u: True, "out: expected an array of NumPy or another library, got bool"),
+    ],
+)
+def test_an_array_that_takes_no_result_is_refused(out, message):
+    step, u = twofour.stencil(WEIGHTS, dtype="f64"), random()
+    for _ in range(2):
+        with pytest.raises(TwofourError, match=f"^error: {message}"):
+            step(u, out=out(u))
+        step(u)
+
+
+def test_as_many_arrays_as_results(tmp_path):
+    one = program(TEXTS["gray_scott"], tmp_path)
+    inputs = inputs_of(one)
+    for out in (inputs[0], inputs[:1], [*inputs, inputs[0]], []):
+        count = len(out) if isinstance(out, list) else 1
+        with pytest.raises(TwofourError, match=f"^error: out: expected 2 arrays, got {count}$"):
+            one(*inputs, out=out)
+    with pytest.raises(TwofourError, match="^error: out 1: expected an array of shape "):
+        one(*inputs, out=[inputs[0], inputs[1][1:]])
+
+
+def test_simulated_devices(tmp_path):
+    step = twofour.stencil(WEIGHTS, dtype="f32", target="sim:sm_80", boundary="periodic")
+    u = random(dtype=np.float32)
+    expected, out = step(u, 2), np.empty_like(u)
+    assert step(u, 2, out=out) is out
+    np.testing.assert_array_equal(out, expected)
+    np.testing.assert_array_equal(step(u, 2, out=u), expected)
+    one = program(TEXTS["in_place"], tmp_path, target="sim:sm_80")
+    fields = inputs_of(one)
+    expected, out = one(*fields, steps=2), [fields[0], np.empty_like(fields[0])]
+    for array, given, wanted in zip(one(*fields, steps=2, out=out), out, expected, strict=True):
+        assert array is given
+        np.testing.assert_array_equal(array, wanted)
