@@ -72,7 +72,7 @@ def single_call(text, folder, modes):
     executable = executable_of(text, folder)
     rank = executable.compiled.program.fields[0].box.rank
     stepper = executable.field_stepper(parse_boundary(modes, rank), 1)
-    return stepper, stepper._single_call(Ends.STORED)
+    return stepper, stepper.single_calls.get(Ends.STORED)
 
 
 @pytest.fixture(params=[0, frames.LEAST_ROW], ids=["frames", "copies"])
@@ -153,7 +153,7 @@ def test_random_programs(tmp_path, monkeypatch):
     def check(program, modes, threads, resume):
         boundary = parse_boundary(",".join(modes), 2)
         stepper = executable_of(text_of(*program), tmp_path).field_stepper(boundary, threads)
-        framed.extend(stepper._single_call(Ends.LOADED if resume else Ends.STORED).plan.framed)
+        framed.extend(stepper.single_calls.get(Ends.LOADED if resume else Ends.STORED).plan.framed)
         inputs = inputs_of(stepper)
         expected = one_by_one(stepper, boundary).advance(inputs, 1, resume=resume)
         assert_same_bits(stepper.advance(inputs, 1, resume=resume), expected)
@@ -237,7 +237,7 @@ def beside_words(array):
 def test_arrays_of_other_layouts(delay, change):
     program, (old, now), expected = delay
     changed = change(now)
-    assert not program._fields.again(resume=False).fits([old, changed], 1)
+    assert program._fields.single_calls.again([old, changed], 1, False, None) is None
     assert_same_bits([program(old, changed)], [expected])
 
 

@@ -30,6 +30,11 @@ def is_ready(array: object, shape: tuple[int, ...], dtype: np.dtype) -> bool:
     return array.shape == shape and array.dtype is dtype and flags.c_contiguous and flags.aligned
 
 
+def address_of(array: np.ndarray) -> int:
+    """Where an array begins; `ctypes.data` goes through two functions more."""
+    return array.__array_interface__["data"][0]
+
+
 def take(
     array: object,
     element: ElementType,

@@ -31,8 +31,8 @@ def advance_array(
     `shape`, arrays of another one are refused; `what` names the array in messages.
     """
     again = stepper.again
-    if again is not None and progress is None and out is None and again.fits(u, steps):
-        return again.run(u)
+    if again is not None and progress is None and again.fits(u, steps, out):
+        return again.run(u, out)
     memory, element = stepper.memory, stepper.element
     with memory.active():
         values = take(u, element, memory, stepper.rank, shape, what)
@@ -62,10 +62,10 @@ def advance_fields(
     kind. A result is of the kind of the first input of its element type, or of the first input; or
     it is in `out`, an array for each result or the array for the only one, which may be inputs.
     """
-    again = stepper.again(resume) if progress is None and out is None else None
-    if again is not None and again.fits(inputs, steps):
-        results = again.run(inputs, scalars)
-        return results[0] if len(results) == 1 else tuple(results)
+    if progress is None:
+        results = stepper.again(inputs, steps, scalars, resume, out)
+        if results is not None:
+            return results[0] if len(results) == 1 else tuple(results)
     memory = stepper.memory
     loaded = stepper.loaded(inputs)
     given = loaded if resume else stepper.outputs

@@ -5,12 +5,13 @@ Kernels write to such an array where it is memory that they can write to, and wh
 the call lies there. In all other cases the result is made elsewhere and assigned at the end.
 """
 
+import itertools
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from twofour.errors import TwofourError
-from twofour.runtime.arrays import give, is_negated, kind_of, take
+from twofour.runtime.arrays import address_of, give, is_negated, kind_of, take
 from twofour.runtime.dtypes import ElementType, check_array, storage_view
 from twofour.runtime.memory import HOST, Memory
 
@@ -76,5 +77,11 @@ def _are_same(one: np.ndarray, other: np.ndarray) -> bool:
         other.flags.c_contiguous
         and one.shape == other.shape
         and one.itemsize == other.itemsize
-        and one.ctypes.data == other.ctypes.data
+        and address_of(one) == address_of(other)
     )
+
+
+def are_apart(arrays: Iterable[np.ndarray]) -> bool:
+    """Whether no two of these share memory; they are C-contiguous."""
+    begins = sorted((address_of(array), array.nbytes) for array in arrays)
+    return all(begin + size <= after for (begin, size), (after, _) in itertools.pairwise(begins))

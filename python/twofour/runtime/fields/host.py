@@ -15,6 +15,7 @@ from twofour.runtime.fields.call_plan import CallPlan, Ends
 from twofour.runtime.fields.copies import copied, refreshed
 from twofour.runtime.fields.refills import Refill
 from twofour.runtime.fields.single_call import SingleCall
+from twofour.runtime.fields.single_calls import SingleCalls
 from twofour.runtime.fields.spec import FieldSpec
 from twofour.runtime.fields.stepping import FieldStepper
 from twofour.runtime.fields.writes import (
@@ -140,7 +141,7 @@ class NativeFieldStepper(HostFieldStepper):
         calls = replace(self._calls, body=())
         self._course = Course(calls, {}, lambda loop: range(loop.upper))
         self._program: tuple[tuple[int, ...], Program] | None = None
-        self._single_calls: dict[tuple[Ends, frozenset[int]], SingleCall] = {}
+        self.single_calls = SingleCalls(self.fields, self.rotation, self._new_single_call)
 
     def get_ready(self) -> None:
         """Compile the driver, and make its tables where no argument decides on them."""
@@ -162,9 +163,9 @@ class NativeFieldStepper(HostFieldStepper):
         values = self._values(inputs).values()
         arrays = [one if one.flags.aligned else one.copy() for one in values]
         for _ in range(steps - 1):
-            arrays = self._single_call(Ends.MIDST).run(arrays, scalars)
-        places, kept = self._in_place(arrays, places, resume)
-        return self._single_call(_ends_of(resume), kept).run(arrays, scalars, places)
+            arrays = self.single_calls.get(Ends.MIDST).run(arrays, scalars)
+        call, places = self.single_calls.last(arrays, places, resume)
+        return call.run(arrays, scalars, places)
 
     def _input_buffer(self, position: int, values: np.ndarray, steps: int) -> np.ndarray:
         read_only = 0 < steps <= self._unwritten_calls.get(position, steps)
@@ -221,44 +222,20 @@ class NativeFieldStepper(HostFieldStepper):
             kept = self._program = bounds, self._build(dict(zip(self._bounds, bounds, strict=True)))
         return kept[1]
 
-    def _single_call(self, gives: Ends, in_place: frozenset[int] = frozenset()) -> SingleCall:
-        key = gives, in_place
-        if key not in self._single_calls:
-            plan = CallPlan(
-                self.fields, self._steps, self._buffers, self.rotation, self.halos, gives, in_place
-            )
-            self._single_calls[key] = SingleCall(
-                plan, self._numbers, self._slot, self._driver, self._threads
-            )
-        return self._single_calls[key]
+    def _new_single_call(self, gives: Ends, in_place: frozenset[int]) -> SingleCall:
+        plan = CallPlan(
+            self.fields, self._steps, self._buffers, self.rotation, self.halos, gives, in_place
+        )
+        return SingleCall(plan, self._numbers, self._slot, self._driver, self._threads)
 
-    def _in_place(
-        self,
-        inputs: Sequence[np.ndarray],
-        places: Sequence[np.ndarray | None],
-        resume: bool,
-    ) -> tuple[list[np.ndarray | None], frozenset[int]]:
-        """Which places a single call writes to, and the positions of fields it updates in inputs.
-
-        An input is where a result may be made if it is the buffer that the result would be in.
-        """
-        loaded = self.loaded(inputs)
-        pairs = zip(inputs, loaded, strict=True)
-        positions = {_address(array): field.position for array, field in pairs}
-        found, updated = list(places), set()
-        for number, field in enumerate(loaded if resume else self.outputs):
-            place = places[number]
-            if place is None or _address(place) not in positions:
-                continue
-            end = self.rotation[field.position] if resume else field.position
-            if positions[_address(place)] == end:
-                updated.add(end)
-            else:
-                found[number] = None
-        return found, frozenset(updated)
-
-    def again(self, resume: bool) -> SingleCall | None:
-        return self._single_calls.get((_ends_of(resume), frozenset()))
+    def again(
+        self, inputs: Sequence, steps: int, scalars: Sequence, resume: bool, out: object
+    ) -> list | None:
+        found = self.single_calls.again(inputs, steps, resume, out)
+        if found is None:
+            return None
+        call, places = found
+        return call.run(inputs, scalars, places)
 
     @property
     def _single_steps(self) -> int:
@@ -293,11 +270,3 @@ class NativeFieldStepper(HostFieldStepper):
         refreshes = ((place, self.halos.refresh[place]) for place in refill.refreshed)
         inherited = (copied(*pair, self.halos.inherited[pair].boxes) for pair in refill.inherited)
         return tuple(map(tuple, (*refreshed(refreshes), *inherited)))
-
-
-def _ends_of(resume: bool) -> Ends:
-    return Ends.LOADED if resume else Ends.STORED
-
-
-def _address(array: np.ndarray) -> int:
-    return array.__array_interface__["data"][0]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from twofour.runtime.arrays import is_ready
+from twofour.runtime.arrays import address_of
 from twofour.runtime.buffer_pool import Slot
 from twofour.runtime.dtypes import ElementType, to_storage
 from twofour.runtime.fields.call_plan import CallPlan
@@ -43,7 +43,6 @@ class SingleCall:
         buffers = plan.buffers
         self._tables, worth = tables_of_round(code, buffers, plan.round, plan.sweeps, threads)
         self._threads = waking_threads(sweep_points(actions_of(plan.sweeps), buffers), worth)
-        self._inputs = [(number, buffers[number]) for number in plan.inputs]
         self._results = [(number, buffers[number]) for number in plan.results]
         given = {*plan.inputs, *numbers}
         self._slots = [
@@ -54,35 +53,28 @@ class SingleCall:
         # More than one where several threads of Python call at the same time.
         self._idle: deque[BoundTables] = deque(maxlen=MOST_IDLE)
 
-    def fits(self, inputs: Sequence, steps: int) -> bool:
-        """Whether this is the call for such inputs, with nothing left to check or convert."""
-        if type(steps) is not int or steps != 1 or len(inputs) != len(self._inputs):
-            return False
-        pairs = zip(inputs, self._inputs, strict=True)
-        return all(is_ready(array, buffer.shape, buffer.dtype) for array, (_, buffer) in pairs)
-
     def run(
         self,
         inputs: Sequence[np.ndarray],
         numbers: Sequence,
         places: Sequence[np.ndarray | None] = (),
     ) -> list[np.ndarray]:
-        """What the call gives; `inputs` are such as fit, of loaded fields in order.
+        """What the call gives; `inputs` are those of loaded fields in order, as kernels read them.
 
         `numbers` are the arguments that are numbers, in order. `places` are where results are made,
-        arrays that fit or None.
+        arrays of theirs or None.
         """
         begins = [0] * len(self.plan.buffers)
-        for (number, _), array in zip(self._inputs, inputs, strict=True):
-            begins[number] = array.__array_interface__["data"][0]
+        for number, array in zip(self.plan.inputs, inputs, strict=True):
+            begins[number] = address_of(array)
         values = [to_storage(*one) for one in zip(numbers, self._numbers.values(), strict=True)]
         for number, value in zip(self._numbers, values, strict=True):
-            begins[number] = value.__array_interface__["data"][0]
+            begins[number] = address_of(value)
         given = dict(zip(self.plan.inputs, inputs, strict=True))
         for (number, _), place in zip(self._results, places, strict=False):
             if place is not None:
                 given[number] = place
-                begins[number] = place.__array_interface__["data"][0]
+                begins[number] = address_of(place)
         leases = {}
         for number, slot in self._slots:
             if number in given:

@@ -4,7 +4,6 @@
 import math
 import time
 from collections.abc import Callable, Collection, Sequence
-from typing import Protocol
 
 import numpy as np
 
@@ -16,16 +15,6 @@ from twofour.runtime.fields.spec import FieldSpec
 from twofour.runtime.halos import SLICES, Halos
 from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.stepping import PROGRESS_INTERVAL, check_steps
-
-
-class RepeatedCall(Protocol):
-    """A call like one before, of one step."""
-
-    def fits(self, inputs: Sequence, steps: int) -> bool:
-        """Whether this is the call for such inputs, with nothing left to check or convert."""
-
-    def run(self, inputs: Sequence, numbers: Sequence) -> list:
-        """The results from inputs that fit; `numbers` are the arguments that are numbers."""
 
 
 class FieldStepper:
@@ -110,8 +99,10 @@ class FieldStepper:
             for array, place, field in zip(buffers, places, given, strict=True)
         ]
 
-    def again(self, resume: bool) -> "RepeatedCall | None":
-        """What makes single calls like one before, where there is something that does."""
+    def again(
+        self, inputs: Sequence, steps: int, scalars: Sequence, resume: bool, out: object
+    ) -> list | None:
+        """What a call gives that is like one before; None where it is to be made as a new one."""
         return None
 
     def get_ready(self) -> None:

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from twofour.runtime.arrays import is_ready
+from twofour.runtime.arrays import address_of, is_ready
 from twofour.runtime.buffer_pool import BufferPool
+from twofour.runtime.destinations import are_apart
 from twofour.runtime.page_offset import CACHE_LINE, PAGE, page_offset
 from twofour.runtime.tiles.itinerary import Itinerary, Pair, Stage
 from twofour.runtime.tiles.program import MOST_IDLE, TileProgram
@@ -69,20 +70,31 @@ class RepeatedCall:
         # More than one where several threads of Python call at the same time.
         self._idle: deque[HopTable] = deque(maxlen=MOST_IDLE)
 
-    def fits(self, u: object, steps: int) -> bool:
-        """Whether this makes so many steps of `u`, with nothing left to check or convert."""
-        return type(steps) is int and steps == self._steps and is_ready(u, self._shape, self._dtype)
+    def fits(self, u: object, steps: int, place: object = None) -> bool:
+        """Whether this makes so many steps of `u`, with nothing left to check or convert.
+
+        `place` is where the result is to be, None for a new array.
+        """
+        if type(steps) is not int or steps != self._steps:
+            return False
+        if not is_ready(u, self._shape, self._dtype):
+            return False
+        return place is None or (
+            is_ready(place, self._shape, self._dtype)
+            and place.flags.writeable
+            and are_apart((u, place))
+        )
 
     def run(self, u: np.ndarray, place: np.ndarray | None = None) -> np.ndarray:
         """The values of `u`, an array that fits, after the steps: in a new array or in `place`.
 
         `place` is an array that fits as well, and shares no memory with `u`.
         """
-        # As empty_beside does; `ctypes.data` would be two functions more.
-        route, leases, places = self._route, {}, [u.__array_interface__["data"][0]]
+        # As empty_beside does.
+        route, leases, places = self._route, {}, [address_of(u)]
         for number in range(1, route.new + 1):
             if number == route.last and place is not None:
-                places.append(place.__array_interface__["data"][0])
+                places.append(address_of(place))
                 continue
             lease = leases[number] = self._pool.lease(self._space)
             begin = places[-1] // CACHE_LINE * CACHE_LINE + self._apart
