@@ -12,6 +12,7 @@ from twofour.runtime.processor import USUAL_CACHES
 from twofour.runtime.rounds import choice as skew_choice
 from twofour.runtime.rounds import round_tables
 from twofour.runtime.rounds import skewed as skewed_rounds
+from twofour.runtime.rounds.actions import footprint
 from twofour.runtime.tiles import choice as tile_choice
 from twofour.targets.cpu.build import compile_cpu
 from twofour.targets.cpu.executable import CpuExecutable
@@ -68,7 +69,10 @@ def skew_small_arrays(monkeypatch, rows=24):
     depths, skew_rounds = [], round_tables.skew_rounds
 
     def with_small_caches(cycle, buffers, *arguments):
-        row = sum(buffer.strides[0] for buffer in buffers if buffer.shape)
+        actions = [action for one in cycle for phase in one for action in phase]
+        touches = [touch for one in actions for touch in footprint(one, buffers).touches]
+        used = {touch.buffer for touch in touches if buffers[touch.buffer].shape}
+        row = sum(buffers[number].strides[0] for number in used)
         *arguments, _ = arguments
         # Those of any machine, so that depths are the same wherever this runs.
         machine = replace(USUAL_CACHES, second=int(rows * row / skew_choice.NEAR_SHARE) + 1)

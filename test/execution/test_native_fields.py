@@ -200,7 +200,7 @@ def test_slices_of_a_run_and_progress(name, tmp_path, monkeypatch):
     stepper = executable_of(TEXTS[name], tmp_path).field_stepper(boundary, 1)
     inputs, told = inputs_of(stepper), []
     expected = one_by_one(stepper, boundary).advance(inputs, 11)
-    points = stepper._program_for(()).points
+    points = stepper._program_for((), stepper._taken(11)).points
     monkeypatch.setattr(slices, "CALL_SECONDS", slices.POINT_SECONDS * points * 2.5)
     monkeypatch.setattr(slices, "PROGRESS_INTERVAL", 0)
     results = stepper.advance(inputs, 11, progress=lambda *now: told.append(now))
@@ -274,6 +274,9 @@ def test_short_runs_do_not_copy_what_they_only_read(name, mode, in_place, tmp_pa
     for steps, expected in in_place.items():
         stepper.advance(inputs, steps)
         begins = bound_begins[-1]
+        if steps > stepper._single_steps:
+            # What it copies comes behind its arguments.
+            begins = begins[: len(stepper.rotation)]
         shared = [number for number, one in enumerate(inputs) if one.ctypes.data in begins]
         assert shared == expected, steps
 
@@ -323,7 +326,7 @@ def test_buffers_lie_apart_in_a_page(tmp_path, bound_begins):
     inputs = inputs_of(stepper)
     for _ in range(2):
         stepper.advance(inputs, COPYING_STEPS)
-    begins = [[begin % PAGE for begin in one] for one in bound_begins]
+    begins = [[begin % PAGE for begin in one[: len(inputs) + 1]] for one in bound_begins]
     assert begins[0] == begins[1]
     pitch = stepper.fields[0].shape[-1] * 8
     for one, other in itertools.combinations(begins[0], 2):

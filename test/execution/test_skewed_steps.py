@@ -216,7 +216,7 @@ def test_bits_where_planes_are_cut(text, width, tmp_path, monkeypatch):
     share_small_work(monkeypatch)
     depths, strips = skew_small_arrays(monkeypatch), cut_planes(monkeypatch, width)
     for stepper in assert_bits_of_calls_one_by_one(text, tmp_path, (1, 2)):
-        tables = stepper._program_for(())._tables[0]
+        tables = stepper._program_for((), stepper._taken(50))._tables[0]
         assert depths[-1] > 1 and tables.skewed_rounds.cutting.width == width
         # They leave rows at both ends where these wait for each other.
         assert 40 / width <= strips[-1] <= 40 / width + 2
@@ -239,22 +239,23 @@ def test_indices_keep_planes_whole(tmp_path, monkeypatch):
 def test_slices_of_a_run(name, at_once, tmp_path, monkeypatch):
     """They are as many steps as are skewed, so that the next slice begins like the first one.
 
-    Only the first ones of waves take over halos: others follow in the same slice.
+    The first one alone copies its inputs, and the first two of waves take over halos: others follow
+    in the same slice.
     """
     depths, told = skew_small_arrays(monkeypatch), []
     boundary = parse_boundary("periodic,fixed", 2)
     stepper = executable_of(TEXTS[name], tmp_path).field_stepper(boundary, 1)
     inputs = inputs_of(stepper)
     expected = one_by_one(stepper, boundary).advance(inputs, 50)
-    seconds = slices.POINT_SECONDS * stepper._program_for(()).points
+    seconds = slices.POINT_SECONDS * stepper._program_for((), stepper._taken(50)).points
     monkeypatch.setattr(slices, "CALL_SECONDS", seconds * (at_once + 0.5))
     monkeypatch.setattr(slices, "PROGRESS_INTERVAL", 0)
     results = stepper.advance(inputs, 50, progress=lambda *now: told.append(now))
     assert_same_bits(results, expected)
     (depth,) = depths
     first, _ = told[0]
-    # Of waves first two rounds, and the others but the last three.
-    begun = 2 + depth - 3 if name == "wave" else 0
+    # Of waves first two rounds and the others but the last three; else one, and all but one.
+    begun = 2 + depth - 3 if name == "wave" else depth
     assert 1 < depth < 10
     assert first == begun + max(0, -(-(at_once - begun) // depth)) * depth
     assert told[-1] == (50, 50)

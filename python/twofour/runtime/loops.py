@@ -178,6 +178,12 @@ class Recurring(Generic[T]):
         """What a function makes of each of them."""
         return Recurring(tuple(map(function, self.items)), self.start)
 
+    def beginning(self, first: T) -> "Recurring[T]":
+        """The same items but for the first one."""
+        start = max(self.start, 1)
+        rest = (self.at(number) for number in range(1, start + self.period))
+        return Recurring((first, *rest), start)
+
     def simplest(self) -> "Recurring[T]":
         """The same items with the shortest period, which starts as early as possible."""
         first, cycle = self.items[: self.start], self.items[self.start :]

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from twofour.runtime.boundary import HaloRefresh
 from twofour.runtime.box import Box, around
-from twofour.runtime.fields.copies import copied, refreshed
+from twofour.runtime.fields.copies import copied, first_values, refreshed
 from twofour.runtime.fields.frames import Frames
 from twofour.runtime.fields.halos import FieldHalos
 from twofour.runtime.fields.spec import FieldSpec
@@ -161,24 +161,16 @@ class CallPlan:
         yield from self._frames.copies()
 
     def _makes(self, refreshes: Mapping[int, HaloRefresh]) -> Iterator[Copy]:
-        """What fields that are only stored start with: the values of those that take them over.
+        """The first values of fields that are only stored.
 
         No sweep reads their halo before it is refreshed.
         """
-        values = dict(self._given)
         rims = overwritten(self._launches, self._fields, self._halos.inherited)
-        for field in self._fields:
-            if field.loaded:
-                continue
-            position = field.position
-            boxes = self._rim(field, refreshes) if field in rims else [Box.whole(field.shape)]
-            heir = values.get(self._rotation.index(position))
-            if heir is None:
-                zero = field.element.storage.type(0)
-                yield from (Copy(position, box.slices, None, (), zero) for box in boxes)
-            else:
-                values[position] = heir
-                yield from copied(heir, position, boxes)
+
+        def cells(field: FieldSpec) -> list[Box]:
+            return self._rim(field, refreshes) if field in rims else [Box.whole(field.shape)]
+
+        return first_values(self._fields, self._rotation, self._given, cells)
 
     def _refills(self) -> Iterator[list[Copy]]:
         """How halos are refilled before the sweeps, in phases."""

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Refills of halos as copies that native code makes, in phases."""
+"""What native code copies for fields: first values, and halos in phases."""
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from twofour.runtime.boundary import HaloRefresh
 from twofour.runtime.box import Box
+from twofour.runtime.fields.spec import FieldSpec
 from twofour.runtime.rounds.actions import Copy
 
 
@@ -28,3 +29,28 @@ def refreshed(refreshes: Iterable[tuple[int, HaloRefresh]]) -> list[list[Copy]]:
         ]
         for axis in itertools.zip_longest(*by_axis, fillvalue=())
     ]
+
+
+def first_values(
+    fields: Iterable[FieldSpec],
+    rotation: Sequence[int],
+    given: Mapping[int, int],
+    cells: Callable[[FieldSpec], Iterable[Box]],
+) -> Iterator[Copy]:
+    """What fields that are only stored start with: the values of those that take them over.
+
+    That are zeros where nobody does. `given` are the buffers that have the first values of loaded
+    fields, by their positions, and `cells` those of a field that count.
+    """
+    values = dict(given)
+    for field in fields:
+        if field.loaded:
+            continue
+        position, boxes = field.position, cells(field)
+        heir = values.get(rotation.index(position))
+        if heir is None:
+            zero = field.element.storage.type(0)
+            yield from (Copy(position, box.slices, None, (), zero) for box in boxes)
+        else:
+            values[position] = heir
+            yield from copied(heir, position, boxes)

@@ -4,15 +4,16 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from twofour.runtime.boundary import AxisBoundary
+from twofour.runtime.box import Box, around
 from twofour.runtime.buffer_pool import BufferPool, Slot
 from twofour.runtime.dtypes import ElementType, to_storage
 from twofour.runtime.fields.call_plan import CallPlan, Ends
-from twofour.runtime.fields.copies import copied, refreshed
+from twofour.runtime.fields.copies import copied, first_values, refreshed
 from twofour.runtime.fields.refills import Refill
 from twofour.runtime.fields.single_call import SingleCall
 from twofour.runtime.fields.single_calls import SingleCalls
@@ -21,11 +22,9 @@ from twofour.runtime.fields.stepping import FieldStepper
 from twofour.runtime.fields.writes import (
     overwritten,
     read_halos,
-    rims_of,
     unwritten_calls,
     written_interiors,
 )
-from twofour.runtime.halos import SLICES
 from twofour.runtime.loops import (
     Carried,
     Course,
@@ -37,6 +36,7 @@ from twofour.runtime.loops import (
     used_indices,
 )
 from twofour.runtime.page_offset import offset_to_line, page_offsets
+from twofour.runtime.recent import Recent
 from twofour.runtime.rounds.actions import Buffer
 from twofour.runtime.rounds.program import Copies, Program
 from twofour.runtime.rounds.step_tables import StepCode
@@ -52,6 +52,12 @@ COPYING_STEPS = 16
 # So many steps are faster in single calls, each to new arrays, than in a run that copies its inputs
 # first, or about as fast.
 FEW_STEPS = 2
+# Programs that are kept: runs of few steps copy other inputs than those of many.
+MOST_PROGRAMS = 2
+# Values of a program that are inputs of a run: this one and those before it, down from the index of
+# the loop over calls.
+CALLS = -1
+INPUTS = CALLS - 1
 # Type of the indices of loops.
 INDEX = np.dtype(np.int64)
 
@@ -130,24 +136,24 @@ class NativeFieldStepper(HostFieldStepper):
             copy.written for call in self._copies.items for copies in call for copy in copies
         }
         self._unwritten_calls = unwritten_calls(steps, refilled, rotation)
-        self._rims = rims_of(overwritten(steps, self.fields, self.halos.inherited), SLICES)
+        self._overwritten = overwritten(steps, self.fields, self.halos.inherited)
         # Arguments that say how often loops run.
         self._bounds = bound_arguments(steps)
         self._indices = used_indices(steps)
         carried = tuple(
             Carried(place, View(place, ()), View(heir, ())) for place, heir in enumerate(rotation)
         )
-        self._calls = Loop(-1, 0, ANY_NUMBER, 1, carried, tuple(steps))
+        self._calls = Loop(CALLS, 0, ANY_NUMBER, 1, carried, tuple(steps))
         calls = replace(self._calls, body=())
         self._course = Course(calls, {}, lambda loop: range(loop.upper))
-        self._program: tuple[tuple[int, ...], Program] | None = None
+        self._programs: Recent[Program] = Recent(MOST_PROGRAMS)
         self.single_calls = SingleCalls(self.fields, self.rotation, self._new_single_call)
 
     def get_ready(self) -> None:
         """Compile the driver, and make its tables where no argument decides on them."""
         _ = self._driver
         if not self._bounds:
-            self._program_for(()).get_ready()
+            self._program_for((), self._taken(COPYING_STEPS)).get_ready()
 
     def _advanced(
         self,
@@ -160,32 +166,49 @@ class NativeFieldStepper(HostFieldStepper):
     ) -> list:
         if not 0 < steps <= self._single_steps:
             return super()._advanced(inputs, steps, scalars, progress, resume, places)
-        values = self._values(inputs).values()
-        arrays = [one if one.flags.aligned else one.copy() for one in values]
+        arrays = [*self._values(inputs).values()]
         for _ in range(steps - 1):
             arrays = self.single_calls.get(Ends.MIDST).run(arrays, scalars)
         call, places = self.single_calls.last(arrays, places, resume)
         return call.run(arrays, scalars, places)
 
-    def _input_buffer(self, position: int, values: np.ndarray, steps: int) -> np.ndarray:
-        read_only = 0 < steps <= self._unwritten_calls.get(position, steps)
-        if read_only and steps < COPYING_STEPS and values.flags.aligned:
-            return values
-        return super()._input_buffer(position, values, steps)
+    def _values(self, inputs: Sequence[np.ndarray]) -> dict[int, np.ndarray]:
+        values = super()._values(inputs)
+        return {at: one if one.flags.aligned else one.copy() for at, one in values.items()}
+
+    def _taken(self, steps: int) -> tuple[int, ...]:
+        """The positions of inputs that runs of so many steps copy."""
+        loaded = [field.position for field in self.fields if field.loaded]
+        if steps >= COPYING_STEPS:
+            return tuple(loaded)
+        return tuple(at for at in loaded if steps > self._unwritten_calls.get(at, steps))
+
+    def _start(
+        self, values: Mapping[int, np.ndarray], scalars: Sequence[float | int], steps: int
+    ) -> list:
+        """As that of FieldStepper, but that a run copies first values itself."""
+        if not steps:
+            return super()._start(values, scalars, steps)
+        arguments: list = [None] * len(self.rotation)
+        taken = self._taken(steps)
+        for field in self.fields:
+            place = field.position
+            is_read = field.loaded and place not in taken
+            new = partial(self._placed, place, field.shape, field.element.storage)
+            arguments[place] = values[place] if is_read else new()
+        numbers = iter(scalars)
+        return [next(numbers) if argument is None else argument for argument in arguments]
 
     def _own(self, position: int, buffer: np.ndarray, inputs: Sequence) -> np.ndarray:
         is_shared = any(np.may_share_memory(buffer, array) for array in inputs)
         return self._copied(position, buffer) if is_shared else buffer
 
-    def _result_buffer(self, field: FieldSpec, heir: np.ndarray, steps: int) -> np.ndarray:
-        if not steps or field.position not in self._rims:
-            return super()._result_buffer(field, heir, steps)
-        buffer = self._placed(field.position, heir.shape, heir.dtype)
-        self._rims[field.position].bind(heir, buffer)()
-        return buffer
-
     def _run(
-        self, arguments: list, steps: int, progress: Callable[[int, int], None] | None
+        self,
+        arguments: list,
+        values: Mapping[int, np.ndarray],
+        steps: int,
+        progress: Callable[[int, int], None] | None,
     ) -> list:
         workspaces = [
             self._placed(len(arguments) + number, *kind)
@@ -196,8 +219,10 @@ class NativeFieldStepper(HostFieldStepper):
             for place, argument in enumerate(arguments)
         ]
         cells = [np.empty((), INDEX) for _ in self._indices]
-        program = self._program_for(tuple(arguments[place] for place in self._bounds))
-        run = program.bind([*arrays, *workspaces, *cells], steps)
+        taken = self._taken(steps)
+        program = self._program_for(tuple(arguments[place] for place in self._bounds), taken)
+        given = [values[place] for place in taken]
+        run = program.bind([*arrays, *workspaces, *cells, *given], steps)
 
         def advance(rounds: int) -> int:
             return run.advance(rounds, program.points, program.threads)
@@ -215,12 +240,9 @@ class NativeFieldStepper(HostFieldStepper):
         launches = nested_launches(self._steps)
         return self._code(max([2, *(len(one.inputs) + len(one.outputs) for one in launches)]))
 
-    def _program_for(self, bounds: tuple[int, ...]) -> Program:
-        """The program where loops run to these numbers; that of the last run is kept."""
-        kept = self._program
-        if kept is None or kept[0] != bounds:
-            kept = self._program = bounds, self._build(dict(zip(self._bounds, bounds, strict=True)))
-        return kept[1]
+    def _program_for(self, bounds: tuple[int, ...], taken: tuple[int, ...]) -> Program:
+        """The program where loops run to these numbers and these inputs are copied."""
+        return self._programs.get((bounds, taken), self._new_program)
 
     def _new_single_call(self, gives: Ends, in_place: frozenset[int]) -> SingleCall:
         plan = CallPlan(
@@ -245,7 +267,7 @@ class NativeFieldStepper(HostFieldStepper):
         """
         if any(isinstance(step, Loop) for step in self._steps):
             return 0
-        starts_anew = all(field.position in self._rims for field in self.outputs)
+        starts_anew = all(field in self._overwritten for field in self.outputs)
         in_place = any(field.loaded for field in self.outputs)
         return FEW_STEPS if starts_anew and not in_place else 1
 
@@ -257,13 +279,38 @@ class NativeFieldStepper(HostFieldStepper):
         kinds = [*(arguments[place] for place in range(len(arguments))), *self._workspaces]
         return [Buffer(shape, np.dtype(dtype)) for shape, dtype in kinds]
 
-    def _build(self, bounds: Mapping[int, int]) -> Program:
+    def _new_program(self, key: tuple[tuple[int, ...], tuple[int, ...]]) -> Program:
+        bounds, taken = key
+        numbers = dict(zip(self._bounds, bounds, strict=True))
         buffers = self._buffers
         cells = {index: len(buffers) + number for number, index in enumerate(self._indices)}
         buffers += [Buffer((), INDEX) for _ in cells]
+        # Values of their own, by the arguments that they are copied to.
+        inputs = {place: INPUTS - place for place in taken}
+        given = {value: len(buffers) + number for number, value in enumerate(inputs.values())}
+        buffers += [buffers[place] for place in taken]
+        copies = self._copies.beginning((self._first_copies(inputs), *self._copies.at(0)))
         return Program(
-            self._driver, self._calls, self._copies, bounds, cells, buffers, self._threads
+            self._driver, self._calls, copies, numbers, cells, given, buffers, self._threads
         )
+
+    def _first_copies(self, inputs: Mapping[int, int]) -> Copies:
+        """What the first call copies before all else: these values to these arguments."""
+        loads = [
+            copy
+            for place, value in inputs.items()
+            for copy in copied(value, place, [Box.whole(self._buffers[place].shape)])
+        ]
+        loaded = {field.position: field.position for field in self.fields if field.loaded}
+        makes = first_values(self.fields, self.rotation, loaded | inputs, self._first_cells)
+        return (*loads, *makes)
+
+    def _first_cells(self, field: FieldSpec) -> list[Box]:
+        """The cells of a field that is only stored whose first values count."""
+        cells = Box.whole(field.shape)
+        if field not in self._overwritten:
+            return [cells]
+        return around(cells, Box(*map(tuple, field.interior)))
 
     def _copies_of(self, refill: Refill) -> tuple[Copies, ...]:
         """The copies of a refill, in order."""

@@ -3,7 +3,7 @@
 
 import math
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -118,15 +118,20 @@ class FieldStepper:
         places: Sequence[np.ndarray | None],
     ) -> list:
         """The buffers that `advance` gives, from inputs that fit."""
-        arguments = self._start(inputs, scalars, steps)
+        values = self._values(inputs)
+        arguments = self._start(values, scalars, steps)
         if steps:
-            arguments = self._run(arguments, steps, progress)
+            arguments = self._run(arguments, values, steps, progress)
         return self._results(arguments, inputs, steps, resume)
 
     def _run(
-        self, arguments: list, steps: int, progress: Callable[[int, int], None] | None
+        self,
+        arguments: list,
+        values: Mapping[int, np.ndarray],
+        steps: int,
+        progress: Callable[[int, int], None] | None,
     ) -> list:
-        """The arguments of the last one of `steps` calls, from those of the first one."""
+        """The arguments of the last one of `steps` calls, from those that `_start` made."""
         run = _Run(self, arguments, self._prepare())
         done, reported = 0, time.monotonic()
         while done < steps:
@@ -155,15 +160,15 @@ class FieldStepper:
         return moved or any(field.loaded and field.stored for field in self.fields)
 
     def _start(
-        self,
-        inputs: Sequence[np.ndarray],
-        scalars: Sequence[float | int],
-        steps: int,
+        self, values: Mapping[int, np.ndarray], scalars: Sequence[float | int], steps: int
     ) -> list:
-        """The first arguments: buffers of fields, and numbers where they stand."""
+        """The first arguments: buffers of fields, and numbers where they stand.
+
+        `values` are those of loaded fields, by their positions.
+        """
         arguments: list = [None] * len(self.rotation)
-        for position, values in self._values(inputs).items():
-            arguments[position] = self._input_buffer(position, values, steps)
+        for position, array in values.items():
+            arguments[position] = self._input_buffer(position, array, steps)
         for field in self.fields:
             if not field.loaded:
                 heir = arguments[self.rotation.index(field.position)]

@@ -77,7 +77,8 @@ class Program:
 
     Before each of them come `copies`, in phases.
     `bounds` are the arguments at which loops of the program begin or end, `cells` the buffers of
-    the indices that launches read, among all `buffers`. There are `most_threads`.
+    the indices that launches read, and `given` those of other values that copies read, among all
+    `buffers`. There are `most_threads`.
     It is worth `threads` of these; `points` are those of the largest round.
     """
 
@@ -88,13 +89,14 @@ class Program:
         copies: Recurring[tuple[Copies, ...]],
         bounds: Mapping[int, int],
         cells: Mapping[int, int],
+        given: Mapping[int, int],
         buffers: Sequence[Buffer],
         most_threads: int,
     ):
         self._code, self._buffers, self._most_threads = code, buffers, most_threads
         self._bounds, self._cells = bounds, cells
         self._tables: list[RoundTables] = []
-        places = {index: View(cell, ()) for index, cell in cells.items()}
+        places = {value: View(number, ()) for value, number in {**cells, **given}.items()}
         self._nodes = self._loop(calls, places, copies)
         self.points = max((tables.points for tables in self._tables), default=1)
         self.threads = max((tables.threads for tables in self._tables), default=1)
