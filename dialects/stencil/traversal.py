@@ -27,3 +27,11 @@ def captured_values(apply: ApplyOp) -> list[ir.Value]:
             if not is_inside(operand, apply.operation):
                 captured.setdefault(operand)
     return list(captured)
+
+
+def erase_unused(root: ir.Operation) -> None:
+    """Erase what computes or loads temps that nothing reads."""
+    names = (ApplyOp.OPERATION_NAME, *LINEAR_OPS, "stencil.buffer", "stencil.load")
+    for op in reversed(nested_ops(root, *names)):
+        if not any(list(result.uses) for result in op.results):
+            op.operation.erase()

@@ -130,6 +130,13 @@ def _downcast(location: ir.Location) -> ir.Location:
     return location
 
 
+def location_of(place: SourceLocation) -> ir.Location:
+    """The location of a place, in the context that is active."""
+    # Names of files may be bytes of any kind.
+    file = place.file.encode("utf-8", "backslashreplace").decode()
+    return ir.Location.file(file, place.line, place.column)
+
+
 def error_at(op, message: str, kind: type[TwofourError] = TwofourError) -> TwofourError:
     """An error at the op's position, in the form of MLIR's `emitOpError`."""
     operation = op.operation
@@ -161,6 +168,17 @@ def enclosing(op: ir.Operation, name: str) -> ir.Operation | None:
     return None if parent is None else parent.operation
 
 
+def _walk(root, visit: Callable) -> None:
+    """Visit an op and every one inside, outermost first."""
+    try:
+        root.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    except RuntimeError as failure:
+        # The bindings pass on the text of what a callback raises, also of Ctrl-C.
+        if KeyboardInterrupt.__name__ in str(failure):
+            raise KeyboardInterrupt from None
+        raise
+
+
 def nested_ops(root, *names: str) -> list:
     """Every op inside `root` (of the given names, when there are any), outermost first."""
     found = []
@@ -174,7 +192,7 @@ def nested_ops(root, *names: str) -> list:
         found.append(op.opview)
         return further
 
-    root.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    _walk(root, visit)
     return found
 
 
@@ -186,7 +204,7 @@ def op_names(root) -> set[str]:
         found.add(op.name)
         return ir.WalkResult.ADVANCE
 
-    root.operation.walk(visit)
+    _walk(root, visit)
     return found
 
 

@@ -60,7 +60,8 @@ def test_fields_on_the_device_are_those_of_the_cpu(programs, example, steps, bou
     on_cpu = on_cpu[boundary](*before, steps=steps, resume=resume)
     for got, expected in zip(results, as_tuple(on_cpu), strict=True):
         np.testing.assert_allclose(got, expected, rtol=2e-6, atol=2e-6)
-        assert not any(np.may_share_memory(got, array) for array in inputs)
+        is_input = resume and any(got is array for array in inputs)
+        assert is_input or not any(np.may_share_memory(got, array) for array in inputs)
         assert got.flags.c_contiguous
     for array, values in zip(inputs, before, strict=True):
         np.testing.assert_array_equal(array, values)

@@ -250,9 +250,9 @@ def test_inputs_are_left_as_they_are(name, tmp_path):
             array.flags.writeable = False
         for steps, resume in itertools.product((0, 1, 2, 3, COPYING_STEPS), (False, True)):
             results = stepper.advance(inputs, steps, resume=resume)
-            assert not any(
-                np.shares_memory(result, array) for result in results for array in inputs
-            )
+            # A run goes on with inputs that it does not change.
+            new = [one for one in results if not (resume and any(one is u for u in inputs))]
+            assert not any(np.shares_memory(one, array) for one in new for array in inputs)
             assert_same_bits(inputs, before)
 
 

@@ -23,8 +23,11 @@ from test_random_programs import Store, programs, text_of
 from twofour.bench.cpu.plane_programs import FDTD
 from twofour.dialects.stencil import large_arrays
 from twofour.runtime import FieldStepper, NativeFieldStepper, parse_boundary
+from twofour.runtime.arrays import address_of
 from twofour.runtime.fields import frames
 from twofour.runtime.fields.call_plan import Ends
+from twofour.runtime.fields.single_calls import Kind
+from twofour.runtime.page_offset import PAGE
 from twofour.runtime.rounds.actions import Copy
 
 # Two time levels, of which the older one is read beside its points as well.
@@ -72,7 +75,7 @@ def single_call(text, folder, modes):
     executable = executable_of(text, folder)
     rank = executable.compiled.program.fields[0].box.rank
     stepper = executable.field_stepper(parse_boundary(modes, rank), 1)
-    return stepper, stepper.single_calls.get(Ends.STORED)
+    return stepper, stepper.single_calls.get(Kind(Ends.STORED))
 
 
 @pytest.fixture(params=[0, frames.LEAST_ROW], ids=["frames", "copies"])
@@ -153,7 +156,9 @@ def test_random_programs(tmp_path, monkeypatch):
     def check(program, modes, threads, resume):
         boundary = parse_boundary(",".join(modes), 2)
         stepper = executable_of(text_of(*program), tmp_path).field_stepper(boundary, threads)
-        framed.extend(stepper.single_calls.get(Ends.LOADED if resume else Ends.STORED).plan.framed)
+        framed.extend(
+            stepper.single_calls.get(Kind(Ends.LOADED if resume else Ends.STORED)).plan.framed
+        )
         inputs = inputs_of(stepper)
         expected = one_by_one(stepper, boundary).advance(inputs, 1, resume=resume)
         assert_same_bits(stepper.advance(inputs, 1, resume=resume), expected)
@@ -259,3 +264,44 @@ def test_other_inputs_are_refused_as_at_first(delay, change, message):
         program(old)
     with pytest.raises(twofour.TwofourError, match="steps"):
         program(old, now, steps=True)
+
+
+def wave(folder, boundary):
+    path = folder / "wave.mlir"
+    path.write_text(TEXTS["wave2d"])
+    return twofour.compile(str(path), boundary=boundary)
+
+
+def test_a_level_that_moves_on_is_given_back_itself(tmp_path):
+    program = wave(tmp_path, "fixed")
+    old, now = inputs_of(program._fields)
+    assert program(old, now, resume=True)[0] is now
+    assert program(old, now, steps=0, resume=True)[1] is not now
+
+
+def test_a_level_with_a_halo_is_given_back_itself_if_it_is_a_result(tmp_path):
+    program = wave(tmp_path, "periodic")
+    other = one_by_one(program._fields, parse_boundary("periodic", 2))
+    state = inputs_of(program._fields)
+    (given, *_), results = state[1:], []
+    for _ in range(3):
+        expected = other.advance(state, 1, resume=True)
+        results.append(program(*state, resume=True))
+        assert_same_bits(results[-1], expected)
+        state = results[-1]
+    assert results[0][0] is not given
+    assert results[1][0] is results[0][1] and results[2][0] is results[1][1]
+    # What was changed since, beside a halo, is read in a frame.
+    state[1][1, :] = 5
+    (expected,) = other.advance(state, 1)
+    assert_same_bits([program(*state)], [expected])
+
+
+@pytest.mark.parametrize("boundary", ["fixed", "periodic"])
+def test_results_lie_apart_from_those_of_the_call_before(boundary, tmp_path):
+    program = wave(tmp_path, boundary)
+    state, begins = inputs_of(program._fields), []
+    for _ in range(6):
+        state = program(*state, resume=True)
+        begins.append(address_of(state[1]) % PAGE)
+    assert all(len({*begins[n : n + 3]}) == 3 for n in range(4))

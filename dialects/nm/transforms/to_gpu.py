@@ -110,13 +110,13 @@ class ConvertNmToGpuPass(ModulePass):
         applied = [_Applied.of(*step) for step in steps]
         for op, what in zip(ops, applied, strict=True):
             try:
-                self._convert(op, what, module)
+                self._convert(op, what)
             except TwofourError as error:
                 if error.location is not None:
                     raise
                 raise error_at(op, error.message, type(error)) from None
 
-    def _convert(self, op, applied: _Applied, module: ir.Operation) -> None:
+    def _convert(self, op, applied: _Applied) -> None:
         domain = known_domain(op)
         if addend_of(op) is not None:
             raise error_at(op, "expected an operator of one field, got one with an addend")
@@ -133,7 +133,7 @@ class ConvertNmToGpuPass(ModulePass):
         name, ops = kernel_name(op), MatrixOps(fragment, operands, parts)
         scale = f16_scale(operator.matrix) if operands == "f16" else 0
         choices = {"stages": self.stages, "march": self.march}
-        with ir.InsertionPoint(kernel_module(module, self.chip)), op.location:
+        with ir.InsertionPoint(kernel_module(op.operation, self.chip)), op.location:
             if fragment is SPARSE_16 and is_chunked(operator):
                 choices |= {"block": self.block, "levels": applied.levels, "ring": self.ring}
                 layouts = stream_layouts(operator, reach, **choices)

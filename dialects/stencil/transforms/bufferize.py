@@ -105,7 +105,7 @@ class _Function:
         for op in list(block.operations):
             name = op.operation.name
             with ir.InsertionPoint(op), op.location:
-                if name in _HANDLERS:
+                if name in _HANDLERS and (name != CAST or _is_conversion(op)):
                     _HANDLERS[name](self, op)
                     done.append(op)
                 elif name.startswith(("stencil.", "nm.")):
@@ -152,9 +152,12 @@ class _Function:
             with ir.InsertionPoint(allocation):
                 view = target.view(box)
             self.allocated.remove(buffer.memref)
+            written = _Buffer(view, box)
+            # Other temps may be in the same buffer.
+            sharing = [one for one, other in self.temps.items() if other == buffer]
+            self.temps.update((one, written) for one in sharing)
             buffer.memref.replace_all_uses_with(view)
             self._erase(allocation)
-            self.temps[temp] = _Buffer(view, box)
         else:
             memref.copy(buffer.view(box), target.view(box))
 
@@ -208,13 +211,19 @@ class _Function:
 
     def _buffer(self, op) -> None:
         buffer, box = self._buffer_of(op.operands[0], op), op.results[0].type.box
-        self.temps[op.results[0]] = _Buffer(buffer.view(box), box)
+        if list(op.results[0].uses):
+            self.temps[op.results[0]] = _Buffer(buffer.view(box), box)
 
     def _conversion(self, op) -> None:
         """A cast between a temp and a memref, on either side of a sweep."""
         value, result = op.operands[0], op.results[0]
         if isinstance(value.type, ir.MemRefType):
-            self.temps[result] = _Buffer(value, result.type.box)
+            box, owner = result.type.box, defining_op(value)
+            is_own = owner is not None and owner.name == "memref.alloc"
+            is_own = is_own and owner.block == op.operation.block
+            if not is_own or value in self.allocated or list(box.extents) != value.type.shape:
+                raise error_at(op, f"expected memory allocated for {result.type}, got {value.type}")
+            self.temps[result] = _Buffer(value, box)
             self.allocated.append(value)
             return
         buffer = self._buffer_of(value, op)
@@ -262,6 +271,15 @@ _HANDLERS = {
     "stencil.external_store": _Function._external_store,
     CAST: _Function._conversion,
 }
+
+
+def _is_conversion(op) -> bool:
+    """Whether a cast is from a temp of known bounds to a memref, or the other way round."""
+    kinds = [value.type for value in (*op.operands, *op.results)]
+    temps = [kind for kind in kinds if isinstance(kind, TempType) and kind.box is not None]
+    return len(op.operands) == len(op.results) == len(temps) == 1 and any(
+        isinstance(kind, ir.MemRefType) for kind in kinds
+    )
 
 
 def _check_other(op) -> None:

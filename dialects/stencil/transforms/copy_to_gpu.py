@@ -14,13 +14,13 @@ from typing import ClassVar
 from twofour.dialects.stencil.box import Box
 from twofour.errors import TwofourError
 from twofour.mlir import gpu, ir, memref
-from twofour.mlir_support import error_at, nested_ops
+from twofour.mlir_support import enclosing, error_at, nested_ops
 from twofour.options import Chip
 from twofour.passes import ModulePass
 from twofour.runtime.dtypes import field_element_type
 from twofour.targets.cpu.kernel_abi import view_type
 from twofour.targets.gpu.code import IndexCode
-from twofour.targets.gpu.kernel_abi import BlockShape, gpu_function, kernel_module, launch
+from twofour.targets.gpu.kernel_abi import MODULE, BlockShape, gpu_function, kernel_module, launch
 from twofour.targets.gpu.point_grid import PointGrid
 
 _NAME = re.compile(r"copy_[a-z0-9]+_[0-9]+d")
@@ -42,16 +42,18 @@ class ConvertCopyToGpuPass(ModulePass):
     chip: Chip = "sm_80"
 
     def run(self, module: ir.Operation) -> None:
-        made: dict[str, BlockShape] = {}
+        # By the module that they are in.
+        made: dict[tuple[ir.Operation, str], BlockShape] = {}
         for op in nested_ops(module, "memref.copy"):
             _check(op)
             kind = op.operands[0].type
             name = f"copy_{kind.element_type}_{kind.rank}d"
+            key = enclosing(op.operation, MODULE), name
             with op.location:
-                if name not in made:
-                    with ir.InsertionPoint(kernel_module(module, self.chip)):
-                        made[name] = _build(name, kind.rank, kind.element_type)
-                _launch(op, name, made[name])
+                if key not in made:
+                    with ir.InsertionPoint(kernel_module(op.operation, self.chip)):
+                        made[key] = _build(name, kind.rank, kind.element_type)
+                _launch(op, name, made[key])
             op.operation.erase()
 
 

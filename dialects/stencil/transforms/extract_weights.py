@@ -35,6 +35,7 @@ from twofour.dialects.stencil.linear_ops import (
     round_weight,
 )
 from twofour.dialects.stencil.ops import ApplyOp, ReturnOp
+from twofour.dialects.stencil.traversal import erase_unused
 from twofour.mlir import ir
 from twofour.mlir_support import VerificationFailure, nested_ops
 from twofour.passes import ModulePass
@@ -170,12 +171,4 @@ class ExtractWeightsPass(ModulePass):
                 _extract(op, known, self.compose)
             elif (form := _known_form(op)) is not None:
                 known[op.results[0]] = form
-        _erase_unused(module)
-
-
-def _erase_unused(module: ir.Operation) -> None:
-    """Erase computations whose results nothing reads any more."""
-    names = (ApplyOp.OPERATION_NAME, WeightedSumOp.OPERATION_NAME)
-    for op in reversed(nested_ops(module, *names)):
-        if not any(list(result.uses) for result in op.results):
-            op.operation.erase()
+        erase_unused(module)

@@ -7,7 +7,8 @@
 
 becomes the same with `%r` on [0,64]x[0,64] and `%t` on [-1,64]x[0,64]: each temp is as large as its
 uses need, no larger. Bounds that are already known are kept, unless other passes have removed uses
-since and the pass is to shrink temps: what nobody reads need not be computed.
+since and the pass is to shrink temps: what nobody reads need not be computed. Temps that nothing
+reads at all have no bounds to infer, and what computes them is erased.
 """
 
 from collections import defaultdict
@@ -16,7 +17,7 @@ from typing import ClassVar
 
 from twofour.dialects.stencil.box import Box
 from twofour.dialects.stencil.linear_ops import linear_terms
-from twofour.dialects.stencil.traversal import accesses, is_linear_op
+from twofour.dialects.stencil.traversal import accesses, erase_unused, is_linear_op
 from twofour.dialects.stencil.types import TempType
 from twofour.mlir import ir
 from twofour.mlir_support import error_at, functions
@@ -109,8 +110,8 @@ class InferBoundsPass(ModulePass):
     """Give bounds to temps of unknown bounds, from the stores backwards.
 
     Each temp becomes as large as its uses need; bounds that are known are kept, or with `shrink`
-    become no larger than that. An access that reaches outside the field it reads is an error at the
-    access.
+    become no larger than that. What computes temps that nothing reads is erased. An access that
+    reaches outside the field it reads is an error at the access.
     """
 
     name: ClassVar[str] = "stencil-infer-bounds"
@@ -118,6 +119,7 @@ class InferBoundsPass(ModulePass):
 
     def run(self, module: ir.Operation) -> None:
         for function in functions(module):
+            erase_unused(function)
             needs = _Needs(self.shrink)
             for block in function.regions[0].blocks:
                 _infer_block(block, needs)

@@ -84,14 +84,15 @@ class ConvertStencilToGpuPass(ModulePass):
         while sums := nested_ops(module, WeightedSumOp.OPERATION_NAME):
             op = sums[-1]
             if op in marching:
-                self._convert_march(op, marching[op], module)
+                self._convert_march(op, marching[op])
             else:
-                self._convert_sum(op, module)
+                self._convert_sum(op)
         for apply in nested_ops(module, ApplyOp.OPERATION_NAME):
-            self._convert_apply(apply, module)
+            self._convert_apply(apply)
 
-    def _kernels(self, module: ir.Operation) -> ir.InsertionPoint:
-        return ir.InsertionPoint(kernel_module(module, self.chip))
+    def _kernels(self, op) -> ir.InsertionPoint:
+        """Where the kernel of an op goes."""
+        return ir.InsertionPoint(kernel_module(op.operation, self.chip))
 
     def _marching(self, sums: list) -> dict:
         """By weighted sum of one field: its kernel, where it can march."""
@@ -124,26 +125,26 @@ class ConvertStencilToGpuPass(ModulePass):
         layout = best_rolling(layouts, element, reference_gpu(self.chip))
         return RollingKernel(kernel_name(op), layout, element, constant)
 
-    def _convert_march(self, op, kernel: RollingKernel, module: ir.Operation) -> None:
-        with self._kernels(module), op.location:
+    def _convert_march(self, op, kernel: RollingKernel) -> None:
+        with self._kernels(op), op.location:
             build_rolling_kernel(kernel)
         offsets, _, _ = linear_terms(op)
         inputs = [SweepInput(op.operands[0], offsets, tuple(range(kernel.layout.rank)))]
         replace_by_sweep(op, kernel.name, inputs, call=launch(kernel.launch))
 
-    def _convert_sum(self, op, module: ir.Operation) -> None:
+    def _convert_sum(self, op) -> None:
         chain = chain_ending_at(op)
         kernel = DirectKernel(kernel_name(op), chain.terms, chain.constant, chain.has_addend)
         element = str(op.results[0].type.element_type)
         itemsize = _itemsize(element)
         grid = point_grid(kernel, itemsize, self.aligned)
         room_for = full_blocks(kernel, grid, element, chips.find(self.chip))
-        with self._kernels(module), op.location:
+        with self._kernels(op), op.location:
             build_simt_kernel(kernel, element, grid, itemsize, room_for)
         replace_by_sweep(op, kernel.name, chain.inputs, call=launch(grid.launch(itemsize)))
         chain.erase_rest()
 
-    def _convert_apply(self, apply: ApplyOp, module: ir.Operation) -> None:
+    def _convert_apply(self, apply: ApplyOp) -> None:
         sink_numbers(apply)
         region = AppliedRegion(apply, known_domain(apply))
         check_point_ops(apply, region.scalars)
@@ -154,7 +155,7 @@ class ConvertStencilToGpuPass(ModulePass):
         name, grid = kernel_name(apply), _grid_of(region)
         fields = [*(item.temp for item in inputs), *apply.results]
         shape = grid.launch(min(_itemsize(field.type.element_type) for field in fields))
-        with self._kernels(module), apply.location:
+        with self._kernels(apply), apply.location:
             function = gpu_function(
                 name,
                 region.argument_types(),

@@ -18,6 +18,7 @@ from twofour.dialects.stencil.types import BoundsAttr, FieldType, ResultType, Te
 from twofour.errors import TwofourError
 from twofour.frontend.xdsl_text import XdslProgram, parse_xdsl
 from twofour.mlir import ir
+from twofour.mlir_support import location_of
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -293,8 +294,7 @@ class _Importer:
         return values
 
     def location(self, op: "Operation") -> ir.Location:
-        at = self.program.location(op)
-        return ir.Location.file(at.file, at.line, at.column)
+        return location_of(self.program.location(op))
 
     def error(self, op: "Operation", message: str) -> TwofourError:
         return self.program.error(op, message)

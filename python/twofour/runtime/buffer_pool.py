@@ -42,6 +42,11 @@ class BufferPool:
             buffer = _Buffer(size)
         return Lease(self, buffer)
 
+    def has(self, array: np.ndarray) -> bool:
+        """Whether an array was made in a lease of this pool; views of it may go for others."""
+        lease = getattr(array.base, "base", None)
+        return type(lease) is Lease and lease.pool is self
+
     def give_back(self, buffer: "_Buffer") -> None:
         """Keep a buffer for the next request of its size."""
         size, idle = self._kept
@@ -72,15 +77,15 @@ class _Buffer:
 
 
 class Lease:
-    """What arrays in a buffer keep alive; `address` is that of its first byte.
+    """What arrays in a buffer of a pool keep alive; `address` is that of its first byte.
 
     Views of an array name their array, not what it was made from: the lease outlives them.
     """
 
     def __init__(self, pool: BufferPool, buffer: _Buffer):
-        self._pool, self._buffer = pool, buffer
+        self.pool, self._buffer = pool, buffer
         self.__array_interface__ = buffer.interface
         self.address: int = buffer.interface["data"][0]
 
     def __del__(self) -> None:
-        self._pool.give_back(self._buffer)
+        self.pool.give_back(self._buffer)

@@ -8,6 +8,7 @@ import numpy as np
 from twofour.errors import TwofourError
 from twofour.runtime.arrays import give, take
 from twofour.runtime.destinations import Destination
+from twofour.runtime.dtypes import ElementType
 from twofour.runtime.fields.spec import FieldSpec
 from twofour.runtime.fields.stepping import FieldStepper
 from twofour.runtime.memory import Memory
@@ -78,19 +79,53 @@ def advance_fields(
             to = _destinations(out, given, memory)
             places = _places(to, taken)
             results = stepper.advance(taken, steps, scalars, progress, resume, places)
-            results = [
-                one.out if result is place else one.fill(result)
-                for one, result, place in zip(to, results, places, strict=True)
-            ]
-            return results[0] if len(results) == 1 else tuple(results)
-        results = stepper.advance(taken, steps, scalars, progress, resume)
-        if inputs:
-            kind = {f.element: a for a, f in reversed(list(zip(inputs, loaded, strict=True)))}
-            results = [
-                give(result, kind.get(field.element, inputs[0]), memory)
-                for result, field in zip(results, given, strict=True)
-            ]
+            results = _filled(to, places, results, taken)
+        else:
+            results = stepper.advance(taken, steps, scalars, progress, resume)
+            results = _as_given(results, given, inputs, taken, loaded, memory)
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def _as_given(
+    results: Sequence,
+    fields: Sequence[FieldSpec],
+    inputs: Sequence,
+    taken: Sequence,
+    loaded: Sequence[FieldSpec],
+    memory: Memory,
+) -> Sequence:
+    """Results of `fields` as arrays of the kind of inputs, or the inputs that they are.
+
+    `taken` are those of the `loaded` fields, as arrays of the memory.
+    """
+    if not inputs:
+        return results
+    kinds: dict[ElementType, object] = {}
+    for original, field in zip(inputs, loaded, strict=True):
+        kinds.setdefault(field.element, original)
+    own = {id(array): original for array, original in zip(taken, inputs, strict=True)}
+    return [
+        own[id(result)]
+        if id(result) in own
+        else give(result, kinds.get(field.element, inputs[0]), memory)
+        for result, field in zip(results, fields, strict=True)
+    ]
+
+
+def _filled(
+    to: Sequence[Destination], places: Sequence, results: Sequence, inputs: Sequence
+) -> list:
+    """The arrays of destinations, with results that are made in their places or elsewhere."""
+    # One that is an input may lie where another one goes.
+    own = {id(array) for array in inputs}
+    results = [
+        one.copy() if one is not place and id(one) in own else one
+        for one, place in zip(results, places, strict=True)
+    ]
+    return [
+        one.out if result is place else one.fill(result)
+        for one, result, place in zip(to, results, places, strict=True)
+    ]
 
 
 def _destinations(out: object, fields: Sequence[FieldSpec], memory: Memory) -> list[Destination]:

@@ -81,7 +81,7 @@ def _are_same(one: np.ndarray, other: np.ndarray) -> bool:
     )
 
 
-def are_apart(arrays: Iterable[np.ndarray]) -> bool:
-    """Whether no two of these share memory; they are C-contiguous."""
-    begins = sorted((address_of(array), array.nbytes) for array in arrays)
+def are_apart(spans: Iterable[tuple[int, int]]) -> bool:
+    """Whether no two pieces of memory, each an address and a number of bytes, overlap."""
+    begins = sorted(spans)
     return all(begin + size <= after for (begin, size), (after, _) in itertools.pairwise(begins))

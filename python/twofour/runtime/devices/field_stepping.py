@@ -80,10 +80,9 @@ class DeviceFieldStepper(FieldStepper):
         self._rims[field.position].bind(heir, buffer)()
         return buffer
 
-    def _own(self, position: int, buffer, inputs: Sequence):
+    def _input_of(self, buffer, inputs: Sequence):
         address = self._device.address
-        is_shared = any(address(buffer) == address(array) for array in inputs)
-        return self._copied(position, buffer) if is_shared else buffer
+        return next((array for array in inputs if address(buffer) == address(array)), None)
 
     def _result(self, buffer):
         # Rows of a long run are longer than those of callers.

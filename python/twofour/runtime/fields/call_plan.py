@@ -25,14 +25,10 @@ from twofour.runtime.rounds.program import phases_of
 
 
 class Ends(Enum):
-    """What a call gives: the stored fields, or the loaded ones as the next call takes them.
-
-    These are new arrays, or in the midst of a run those of the caller where they stay as they are.
-    """
+    """What a call gives: the stored fields, or the loaded ones as the next call takes them."""
 
     STORED = auto()
     LOADED = auto()
-    MIDST = auto()
 
 
 class CallPlan:
@@ -41,7 +37,8 @@ class CallPlan:
     `buffers` are those of the arguments, then workspaces; others are added. After the call argument
     i takes over that of argument rotation[i]. `inputs` and `results` are the buffers of loaded
     fields and of what the call gives, in order. Callers give those of inputs, which nothing is
-    written to but the values of the fields `in_place`, by their positions.
+    written to but the values of the fields `in_place`, by their positions. Results are new arrays,
+    but for inputs that may be given back `as_is` where a call does not change them.
     """
 
     def __init__(
@@ -53,6 +50,7 @@ class CallPlan:
         halos: FieldHalos,
         gives: Ends,
         in_place: Collection[int] = (),
+        as_is: Collection[int] = (),
     ):
         self._fields, self._launches, self._rotation = fields, tuple(launches), rotation
         self._halos, self._refill, self.buffers = halos, halos.refills.at(0), list(buffers)
@@ -72,10 +70,9 @@ class CallPlan:
             for field in fields
             if (field.stored if stored else field.loaded)
         }
-        kept = [end for end in ends if self._given.get(end) == end and end not in in_place]
-        # Callers are not given their own arrays either.
-        returned = {end: self._new(end) for end in kept if gives is not Ends.MIDST}
-        self.results = tuple(returned.get(end, end) for end in ends)
+        kept = {end for end in ends if self._given.get(end) == end}
+        copies = {end: self._new(end) for end in kept.difference(in_place, as_is)}
+        self.results = tuple(copies.get(end, end) for end in ends)
         # What brings their halos up to date.
         refreshes = {
             number: halos.refresh[field.position]
@@ -87,7 +84,7 @@ class CallPlan:
             [*self._loads(refreshes), *self._makes(refreshes)],
             *self._refills(),
             *map(self._in_parts, self.sweeps),
-            [copy for end, number in returned.items() for copy in self._whole(end, number)],
+            [copy for end, number in copies.items() for copy in self._whole(end, number)],
             *refreshed(refreshes.items()),
         ]
         self.round: Round = [phase for phase in phases if phase]

@@ -12,11 +12,11 @@ from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.box import Box, around
 from twofour.runtime.buffer_pool import BufferPool, Slot
 from twofour.runtime.dtypes import ElementType, to_storage
-from twofour.runtime.fields.call_plan import CallPlan, Ends
+from twofour.runtime.fields.call_plan import CallPlan
 from twofour.runtime.fields.copies import copied, first_values, refreshed
 from twofour.runtime.fields.refills import Refill
 from twofour.runtime.fields.single_call import SingleCall
-from twofour.runtime.fields.single_calls import SingleCalls
+from twofour.runtime.fields.single_calls import Kind, SingleCalls
 from twofour.runtime.fields.spec import FieldSpec
 from twofour.runtime.fields.stepping import FieldStepper
 from twofour.runtime.fields.writes import (
@@ -35,7 +35,7 @@ from twofour.runtime.loops import (
     nested_launches,
     used_indices,
 )
-from twofour.runtime.page_offset import offset_to_line, page_offsets
+from twofour.runtime.page_offset import PAGE, offset_to_line, page_offsets
 from twofour.runtime.recent import Recent
 from twofour.runtime.rounds.actions import Buffer
 from twofour.runtime.rounds.program import Copies, Program
@@ -106,7 +106,13 @@ class HostFieldStepper(FieldStepper):
         """The address, modulo pages, of one of APART arrays that lie apart."""
         strides = Buffer(shape, np.dtype(dtype)).strides
         first = self._first_updated.get(shape, ())
-        return page_offsets(strides[:-1], APART)[place] + offset_to_line(first, strides)
+        begin = page_offsets(strides[:-1], APART)[place] + offset_to_line(first, strides)
+        return begin % PAGE
+
+    def _is_result(self, array: np.ndarray) -> bool:
+        """Whether an array was made here: its halo is up to date, as far as nobody changed it."""
+        pool = self._pools.get(array.nbytes)
+        return pool is not None and pool.has(array)
 
 
 class NativeFieldStepper(HostFieldStepper):
@@ -147,7 +153,9 @@ class NativeFieldStepper(HostFieldStepper):
         calls = replace(self._calls, body=())
         self._course = Course(calls, {}, lambda loop: range(loop.upper))
         self._programs: Recent[Program] = Recent(MOST_PROGRAMS)
-        self.single_calls = SingleCalls(self.fields, self.rotation, self._new_single_call)
+        self.single_calls = SingleCalls(
+            self.fields, self.rotation, self._new_single_call, self.halos.refresh, self._is_result
+        )
 
     def get_ready(self) -> None:
         """Compile the driver, and make its tables where no argument decides on them."""
@@ -168,7 +176,7 @@ class NativeFieldStepper(HostFieldStepper):
             return super()._advanced(inputs, steps, scalars, progress, resume, places)
         arrays = [*self._values(inputs).values()]
         for _ in range(steps - 1):
-            arrays = self.single_calls.get(Ends.MIDST).run(arrays, scalars)
+            arrays = self.single_calls.first().run(arrays, scalars)
         call, places = self.single_calls.last(arrays, places, resume)
         return call.run(arrays, scalars, places)
 
@@ -199,9 +207,8 @@ class NativeFieldStepper(HostFieldStepper):
         numbers = iter(scalars)
         return [next(numbers) if argument is None else argument for argument in arguments]
 
-    def _own(self, position: int, buffer: np.ndarray, inputs: Sequence) -> np.ndarray:
-        is_shared = any(np.may_share_memory(buffer, array) for array in inputs)
-        return self._copied(position, buffer) if is_shared else buffer
+    def _input_of(self, buffer: np.ndarray, inputs: Sequence[np.ndarray]) -> np.ndarray | None:
+        return next((array for array in inputs if np.may_share_memory(buffer, array)), None)
 
     def _run(
         self,
@@ -244,11 +251,13 @@ class NativeFieldStepper(HostFieldStepper):
         """The program where loops run to these numbers and these inputs are copied."""
         return self._programs.get((bounds, taken), self._new_program)
 
-    def _new_single_call(self, gives: Ends, in_place: frozenset[int]) -> SingleCall:
-        plan = CallPlan(
-            self.fields, self._steps, self._buffers, self.rotation, self.halos, gives, in_place
-        )
-        return SingleCall(plan, self._numbers, self._slot, self._driver, self._threads)
+    def _new_single_call(self, kind: Kind) -> SingleCall:
+        plan = CallPlan(self.fields, self._steps, self._buffers, self.rotation, self.halos, *kind)
+        return SingleCall(plan, self._numbers, self._slots_of, self._driver, self._threads)
+
+    def _slots_of(self, number: int, shape: Sequence[int], dtype: np.dtype) -> list[Slot]:
+        """Where a buffer may be made, apart in a page."""
+        return [self._slot(place, shape, dtype) for place in range(number, number + APART, 4)]
 
     def again(
         self, inputs: Sequence, steps: int, scalars: Sequence, resume: bool, out: object

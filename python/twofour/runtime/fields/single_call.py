@@ -14,6 +14,7 @@ from twofour.runtime.arrays import address_of
 from twofour.runtime.buffer_pool import Slot
 from twofour.runtime.dtypes import ElementType, to_storage
 from twofour.runtime.fields.call_plan import CallPlan
+from twofour.runtime.page_offset import PAGE
 from twofour.runtime.rounds.actions import sweep_points
 from twofour.runtime.rounds.single_round import tables_of_round
 from twofour.runtime.rounds.skewed import actions_of
@@ -28,14 +29,15 @@ class SingleCall:
     """Calls as planned, on up to so many threads.
 
     `numbers` are the types of the arguments that are numbers, by their positions. Buffers that
-    callers do not give are made where `slot(number, shape, dtype)` says.
+    callers do not give are made where one of `slots(number, shape, dtype)` says: the first one in
+    which nothing else begins, modulo pages. Inputs may be results of earlier calls.
     """
 
     def __init__(
         self,
         plan: CallPlan,
         numbers: Mapping[int, ElementType],
-        slot: Callable[[int, Sequence[int], np.dtype], Slot],
+        slots: Callable[[int, Sequence[int], np.dtype], Sequence[Slot]],
         code: StepCode,
         threads: int,
     ):
@@ -46,7 +48,7 @@ class SingleCall:
         self._results = [(number, buffers[number]) for number in plan.results]
         given = {*plan.inputs, *numbers}
         self._slots = [
-            (number, slot(number, buffer.shape, buffer.dtype))
+            (number, slots(number, buffer.shape, buffer.dtype))
             for number, buffer in enumerate(buffers)
             if number not in given
         ]
@@ -76,9 +78,13 @@ class SingleCall:
                 given[number] = place
                 begins[number] = address_of(place)
         leases = {}
-        for number, slot in self._slots:
+        # A load waits for an earlier store at the same place of another page.
+        taken = {begins[number] % PAGE for number in self.plan.inputs}
+        for number, slots in self._slots:
             if number in given:
                 continue
+            slot = next((one for one in slots if one.begin not in taken), slots[0])
+            taken.add(slot.begin)
             lease, offset = leases[number] = slot.lease()
             begins[number] = lease.address + offset
         try:

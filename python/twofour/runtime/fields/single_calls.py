@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The single calls of a program: by what they give, and by the fields that they update in place."""
+"""The single calls of a program: by what they give, and what callers have for that.
 
-from collections.abc import Callable, Sequence
+Callers may have arrays for results, fields that are to be updated in place among them. Of loaded
+fields that a call leaves as they are, a run goes on with the array of the caller itself, unless
+its halo may be out of date.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,24 +17,36 @@ from twofour.runtime.fields.call_plan import Ends
 from twofour.runtime.fields.single_call import SingleCall
 from twofour.runtime.fields.spec import FieldSpec
 
-# What a call gives, and the positions of the fields that it updates in the arrays of its caller.
-Kind = tuple[Ends, frozenset[int]]
+NONE: frozenset[int] = frozenset()
 Places = Sequence[np.ndarray | None]
+
+
+class Kind(NamedTuple):
+    """What a call gives, and by their positions the fields that it updates in arrays of its caller,
+    and those of which it gives back these.
+    """
+
+    gives: Ends
+    in_place: frozenset[int] = NONE
+    as_is: frozenset[int] = NONE
 
 
 class SingleCalls:
     """Calls of a program over `fields`, each made by `make` when it is first needed.
 
-    After a call argument i takes over the buffer of argument rotation[i].
+    After a call argument i takes over the buffer of argument rotation[i]. The halos of the fields
+    `refreshed` are brought up to date in results, which `is_result` tells from other arrays.
     """
 
     def __init__(
         self,
         fields: Sequence[FieldSpec],
         rotation: Sequence[int],
-        make: Callable[[Ends, frozenset[int]], SingleCall],
+        make: Callable[[Kind], SingleCall],
+        refreshed: Collection[int],
+        is_result: Callable[[np.ndarray], bool],
     ):
-        self._make = make
+        self._make, self._refreshed, self._is_result = make, refreshed, is_result
         self._calls: dict[Kind, SingleCall] = {}
         self._loaded = [field for field in fields if field.loaded]
         # The buffers of results, by whether a run goes on with these.
@@ -37,12 +55,16 @@ class SingleCalls:
             False: [(field.position, field) for field in fields if field.stored],
         }
 
-    def get(self, gives: Ends, in_place: frozenset[int] = frozenset()) -> SingleCall:
+    def get(self, kind: Kind) -> SingleCall:
         """The call of that kind."""
-        kind = gives, in_place
         if kind not in self._calls:
-            self._calls[kind] = self._make(*kind)
+            self._calls[kind] = self._make(kind)
         return self._calls[kind]
+
+    def first(self) -> SingleCall:
+        """What gives the inputs of the next call of a run."""
+        positions = frozenset(field.position for field in self._loaded)
+        return self.get(Kind(Ends.LOADED, as_is=positions))
 
     def last(
         self, inputs: Sequence[np.ndarray], places: Places, resume: bool
@@ -60,7 +82,7 @@ class SingleCalls:
             for place, owner, end in zip(places, owners, ends, strict=True)
         ]
         updated = {end for owner, end in zip(owners, ends, strict=True) if owner == end}
-        return self.get(_gives(resume), frozenset(updated)), places
+        return self.get(self._kind(inputs, resume, places, updated)), places
 
     def again(
         self, inputs: Sequence, steps: int, resume: bool, out: object
@@ -71,35 +93,66 @@ class SingleCalls:
         """
         if type(steps) is not int or steps != 1 or not _are_ready(inputs, self._loaded):
             return None
-        places = () if out is None else out if isinstance(out, tuple | list) else (out,)
-        updated = set()
-        if places:
-            ends = self._ends[resume]
-            if not _are_ready(places, [field for _, field in ends]):
-                return None
-            positions = self._positions(inputs)
-            apart = list(inputs)
-            for place, (end, _) in zip(places, ends, strict=True):
-                owner = positions.get(address_of(place))
-                if owner is None:
-                    apart.append(place)
-                elif owner == end:
-                    updated.add(end)
-                else:
-                    return None
-            if not all(place.flags.writeable for place in places) or not are_apart(apart):
-                return None
-        call = self._calls.get((_gives(resume), frozenset(updated)))
+        places: Places = ()
+        in_place: Collection[int] | None = NONE
+        if out is not None:
+            places = out if isinstance(out, tuple | list) else (out,)
+            in_place = self._updated_by(inputs, places, resume)
+        if in_place is None:
+            return None
+        call = self._calls.get(self._kind(inputs, resume, places, in_place))
         return None if call is None else (call, places)
+
+    def _updated_by(
+        self, inputs: Sequence[np.ndarray], places: Sequence, resume: bool
+    ) -> set[int] | None:
+        """The positions of inputs that are places of their own results.
+
+        None where a place is not ready, or another input or place lies there.
+        """
+        ends = self._ends[resume]
+        if not _are_ready(places, [field for _, field in ends]):
+            return None
+        updated, positions = set(), self._positions(inputs)
+        if len(positions) != len(inputs):
+            return None
+        spans = [*zip(positions, (array.nbytes for array in inputs), strict=True)]
+        for place, (end, _) in zip(places, ends, strict=True):
+            begin = address_of(place)
+            owner = positions.get(begin)
+            if owner not in (None, end) or not place.flags.writeable:
+                return None
+            if owner is None:
+                spans.append((begin, place.nbytes))
+            else:
+                updated.add(end)
+        return updated if are_apart(spans) else None
+
+    def _kind(
+        self,
+        inputs: Sequence[np.ndarray],
+        resume: bool,
+        places: Places,
+        in_place: Collection[int],
+    ) -> Kind:
+        """The kind of a call with such inputs that updates some of them."""
+        if not resume:
+            return Kind(Ends.STORED, frozenset(in_place))
+        ends = self._ends[True]
+        elsewhere = {
+            end for place, (end, _) in zip(places, ends, strict=False) if place is not None
+        }
+        as_is = {
+            field.position
+            for array, field in zip(inputs, self._loaded, strict=True)
+            if field.position not in self._refreshed or self._is_result(array)
+        }
+        return Kind(Ends.LOADED, frozenset(in_place), frozenset(as_is - elsewhere))
 
     def _positions(self, inputs: Sequence[np.ndarray]) -> dict[int, int]:
         """The positions of loaded fields by the addresses of their arrays."""
         pairs = zip(inputs, self._loaded, strict=True)
         return {address_of(array): field.position for array, field in pairs}
-
-
-def _gives(resume: bool) -> Ends:
-    return Ends.LOADED if resume else Ends.STORED
 
 
 def _are_ready(arrays: Sequence, fields: Sequence[FieldSpec]) -> bool:

@@ -94,10 +94,11 @@ class FieldStepper:
         if progress is not None:
             self.memory.synchronize()
             progress(steps, steps)
-        return [
-            array if array is place else self._like(array, field, inputs, loaded)
-            for array, place, field in zip(buffers, places, given, strict=True)
-        ]
+        results = []
+        for buffer, place, field in zip(buffers, places, given, strict=True):
+            own = place if buffer is place else self._input_of(buffer, inputs)
+            results.append(self._like(buffer, field, inputs, loaded) if own is None else own)
+        return results
 
     def again(
         self, inputs: Sequence, steps: int, scalars: Sequence, resume: bool, out: object
@@ -196,9 +197,9 @@ class FieldStepper:
         """The buffer of a field that is only stored, with values of the one that takes it over."""
         return self._copied(field.position, heir)
 
-    def _own(self, position: int, buffer, inputs: Sequence):
-        """A buffer of an argument that no input shares."""
-        return buffer
+    def _input_of(self, buffer, inputs: Sequence):
+        """The input that a buffer is the memory of, None where it is that of none."""
+        return None
 
     def _result(self, buffer):
         """What callers are given of a buffer."""
@@ -213,13 +214,20 @@ class FieldStepper:
         return self.memory.zeros(shape, dtype)
 
     def _results(self, arguments: Sequence, inputs: Sequence, steps: int, resume: bool) -> list:
-        """The buffers of results, with their halos."""
+        """The buffers of results, with their halos; inputs that a run goes on with are themselves.
+
+        Those are such as are only read, and have no halo to refresh.
+        """
         results = []
         for field in self.loaded(inputs) if resume else self.outputs:
             place = self.rotation[field.position] if resume and steps else field.position
-            buffer = self._own(place, arguments[place], inputs)
-            if steps and field.position in self.halos.refresh:
-                self.halos.refresh[field.position](buffer)
+            buffer = arguments[place]
+            refresh = self.halos.refresh.get(field.position) if steps else None
+            given = self._input_of(buffer, inputs)
+            if given is not None and (refresh is not None or not resume or not steps):
+                buffer = self._copied(place, buffer)
+            if refresh is not None:
+                refresh(buffer)
             results.append(buffer)
         return results
 

@@ -16,9 +16,11 @@ import numpy as np
 from twofour.dialects.stencil.box import Box
 from twofour.identifiers import free_name
 from twofour.mlir import arith, gpu, ir, llvm, memref
+from twofour.mlir_support import enclosing
 from twofour.runtime.devices.launching import block_count
 from twofour.targets.cpu.kernel_abi import IN_PLACE_ATTRIBUTE, INPUTS_ATTRIBUTE
 
+MODULE = "builtin.module"
 LAUNCH_ATTRIBUTE = "stencil.launch"
 KERNELS = "kernels"  # the gpu.module that holds them, where that name is free
 GLOBAL, CONSTANT = 1, 4  # memory spaces of tables
@@ -97,8 +99,12 @@ class BlockShape:
         )
 
 
-def kernel_module(module: ir.Operation, chip: str) -> ir.Block:
-    """The block of a module's `gpu.module`, which is made at its end when it is not there yet."""
+def kernel_module(op: ir.Operation, chip: str) -> ir.Block:
+    """The block of the `gpu.module` of a module, or of the innermost one around another op.
+
+    It is made at the module's end when it is not there yet.
+    """
+    module = op if op.name == MODULE else enclosing(op, MODULE)
     if (found := _kernels(module)) is not None:
         return found.regions[0].blocks[0]
     block = module.regions[0].blocks[0]
@@ -208,7 +214,7 @@ def launch(shape: BlockShape) -> Callable[[str, list[ir.Value], Box], None]:
         def index(number: int) -> ir.Value:
             return arith.ConstantOp(ir.IndexType.get(), number).result
 
-        kernels = _kernels(_enclosing("builtin.module")).attributes["sym_name"].value
+        kernels = _kernels(_enclosing(MODULE)).attributes["sym_name"].value
         one = index(1)
         shared = arith.ConstantOp(ir.IntegerType.get_signless(32), shape.shared_bytes).result
         gpu.LaunchFuncOp(
