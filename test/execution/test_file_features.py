@@ -105,6 +105,57 @@ def test_scalars_of_other_types(compiled, dtype):
         program(u, scalars=[1e39])
 
 
+@pytest.mark.parametrize("scalars", [[0.5], []])
+def test_a_number_that_a_linear_step_does_not_need(compiled, scalars):
+    program = compiled("""
+!field = !stencil.field<[-1,9]xf64>
+!temp = !stencil.temp<?xf64>
+func.func @mean(%k: f64, %u: !field, %v: !field) {
+  %t = stencil.load %u : !field -> !temp
+  %r = stencil.apply(%a = %t : !temp) -> (!temp) {
+    %w = stencil.access %a[-1] : !temp
+    %e = stencil.access %a[1] : !temp
+    %s = arith.addf %w, %e : f64
+    stencil.return %s : f64
+  }
+  stencil.store %r to %v(<[0], [8]>) : !temp to !field
+  return
+}""")
+    u = random_field(10, 1)
+    if scalars:
+        np.testing.assert_array_equal(program(u, scalars=scalars)[1:-1], u[:-2] + u[2:])
+        return
+    with pytest.raises(TwofourError, match="expected 1 scalar argument, got 0"):
+        program(u)
+
+
+# In MLIR's form: xDSL lets a temp that is buffered be read by that alone.
+BUFFERED = """
+!field = !stencil.field<#stencil.bounds<[-1], [9]>, f64>
+!temp = !stencil.temp<1 : i64, f64>
+func.func @shift(%u: !field, %v: !field, %w: !field) {
+  %t = "stencil.load"(%u) : (!field) -> !temp
+  %r = "stencil.apply"() ({
+    %x = "stencil.access"(%t) {offset = array<i64: 1>} : (!temp) -> f64
+    "stencil.return"(%x) : (f64) -> ()
+  }) : () -> !temp
+  %b = "stencil.buffer"(%r) : (!temp) -> !temp
+  "stencil.store"(%FIRST, %v) {bounds = #stencil.bounds<[0], [8]>} : (!temp, !field) -> ()
+  "stencil.store"(%SECOND, %w) {bounds = #stencil.bounds<[0], [8]>} : (!temp, !field) -> ()
+  return
+}
+"""
+
+
+@pytest.mark.parametrize("stored", ["br", "rb", "rr", "bb"])
+def test_a_buffer_and_its_temp_are_stored(compiled, stored):
+    first, second = stored
+    program = compiled(BUFFERED.replace("FIRST", first).replace("SECOND", second))
+    u = random_field(10, 1)
+    for got in program(u):
+        np.testing.assert_array_equal(got[1:-1], u[2:])
+
+
 @pytest.mark.parametrize("boundary", [("fixed", "fixed"), ("periodic", "zero")], ids=",".join)
 def test_products_and_selections(compiled, boundary):
     program = compiled(NONLINEAR, boundary=boundary)

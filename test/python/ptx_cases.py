@@ -5,6 +5,7 @@ import struct
 
 from runtime_reference import convolved, reach
 from twofour.runtime import Bundle
+from twofour.runtime.manifest import FORMAT
 
 THREADS = 32
 ITEMSIZE = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8}
@@ -118,7 +119,7 @@ def kernel_entry(rank, alignment, inputs=1, outputs=1, scalars=(), shared_bytes=
 
 def manifest(element, boundary, kernels, program, target="sm_80"):
     return {
-        "format": 4,
+        "format": FORMAT,
         "generator": "twofour 0",
         "target": target,
         "element": element,
@@ -169,6 +170,7 @@ def linear_bundle(
         "reach_lo": list(lo),
         "reach_hi": list(hi),
         "fields": fields,
+        "scalars": [],
         "boundary_kernels": ["refresh"] if refresh else [],
     }
     boundary = ["fixed"] * rank

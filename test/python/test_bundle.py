@@ -125,8 +125,8 @@ def test_what_is_wrong_with_a_file_is_said(bundle, tmp_path):
     refused(b"", "got an empty file")
     refused(b"\x7fELF\2\1\1\0", "got one that begins with b'\\x7fELF")
     refused(data.replace(b"\r\n", b"\n"), "got one that begins with")
-    newer = BUNDLE_MAGIC + struct.pack("<I", 5) + data[12:]
-    refused(newer, "expected a bundle of format 4, got format 5")
+    newer = BUNDLE_MAGIC + struct.pack("<I", FORMAT + 1) + data[12:]
+    refused(newer, f"expected a bundle of format {FORMAT}, got format {FORMAT + 1}")
     refused(data[:-1] + b"x", "its bytes were altered")
     with pytest.raises(TwofourError, match="cannot read the file: no such file") as caught:
         Bundle.load(tmp_path / "none.tfb")

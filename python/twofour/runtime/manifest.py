@@ -11,7 +11,7 @@ from twofour.runtime.dtypes import field_element_type
 from twofour.runtime.fields.spec import FieldSpec
 from twofour.runtime.loops import Bound, Carried, Launch, Loop, Step, View
 
-FORMAT = 4
+FORMAT = 5
 # Sweeps advance at most so many steps at once.
 MAX_FUSED_STEPS = 4096
 
@@ -64,8 +64,9 @@ class LinearProgram:
 
     `fused`, where there is one, advances `fused_steps` steps; `edges` is a kernel of one step for
     views of any alignment. `reach_lo` and `reach_hi` are as in LinearKernel. `fields` are the
-    fields of a file, None for a stencil whose arrays are the domain. `boundary_kernels` refresh
-    halos (see twofour.runtime.devices.halo_kernels).
+    fields of a file, None for a stencil whose arrays are the domain; `scalars` are the element
+    types of its arguments that are numbers, which nothing needs. `boundary_kernels` refresh halos
+    (see twofour.runtime.devices.halo_kernels).
     """
 
     name: str
@@ -76,6 +77,7 @@ class LinearProgram:
     reach_lo: tuple[int, ...]
     reach_hi: tuple[int, ...]
     fields: tuple[FieldSpec, ...] | None
+    scalars: tuple[str, ...] = ()
     boundary_kernels: tuple[str, ...] = ()
 
     @property
@@ -155,6 +157,7 @@ def read_program(manifest: dict) -> LinearProgram | FieldsProgram:
             tuple(program["reach_lo"]),
             tuple(program["reach_hi"]),
             program["fields"] and _fields(program["fields"]),
+            tuple(program["scalars"]),
             tuple(program["boundary_kernels"]),
         )
     return FieldsProgram(

@@ -171,6 +171,7 @@ _LINEAR = _record(
     reach_lo=_list(_integer(-(2**31), 2**31)),
     reach_hi=_list(_integer(-(2**31), 2**31)),
     fields=_optional(_list(_FIELD)),
+    scalars=_list(_one_of(SCALARS)),
     boundary_kernels=_list(_text),
 )
 _FIELDS = _record(

@@ -141,11 +141,10 @@ class LoadedFieldProgram(LoadedProgram):
         each, or the array for the only one. Raises TwofourError as LoadedStencil does.
         """
         program = self.bundle.program
+        numbers = read_scalars(scalars, program.scalars)
         if isinstance(program, FieldsProgram):
-            numbers = read_scalars(scalars, program.scalars)
             stepper = self.stepper(boundary)
             return advance_fields(stepper, inputs, steps, numbers, progress, resume, out)
-        read_scalars(scalars, ())
         if len(inputs) != 1:
             raise TwofourError(f"expected 1 input field, got {len(inputs)}")
         shape = self.inputs[0].shape

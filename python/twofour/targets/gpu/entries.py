@@ -6,6 +6,7 @@ from dataclasses import replace
 from twofour.analysis import Analysis
 from twofour.mlir import func, ir
 from twofour.mlir_support import error_at, nested_ops
+from twofour.program import Program
 from twofour.runtime import Launch, Loop, field_entry, step_entry
 from twofour.runtime.loops import Step
 from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
@@ -85,7 +86,7 @@ def program_entry(found: Analysis, main: func.FuncOp) -> dict:
         "name": program.name,
         "fields": fields,
         "rotation": list(program.rotation),
-        "scalars": [a.element for a in program.arguments if not a.is_field],
+        "scalars": _scalars(program),
         "steps": [step_entry(_step(step)) for step in sequence.steps],
         "workspaces": [[list(shape), element] for shape, element in sequence.workspaces],
         "time_loop": program.time_loop is not None,
@@ -105,7 +106,13 @@ def _linear_entry(found: Analysis, fields: list[dict]) -> dict:
         "reach_lo": list(found.single.reach_lo),
         "reach_hi": list(found.single.reach_hi),
         "fields": None if found.is_kernel else fields,
+        "scalars": _scalars(found.program),
     }
+
+
+def _scalars(program: Program) -> list[str]:
+    """The element types of the arguments that are numbers."""
+    return [argument.element for argument in program.arguments if not argument.is_field]
 
 
 def _step(step: KernelCall | Loop) -> Step:
