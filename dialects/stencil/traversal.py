@@ -30,8 +30,8 @@ def captured_values(apply: ApplyOp) -> list[ir.Value]:
 
 
 def erase_unused(root: ir.Operation) -> None:
-    """Erase what computes or loads temps that nothing reads."""
-    names = (ApplyOp.OPERATION_NAME, *LINEAR_OPS, "stencil.buffer", "stencil.load")
+    """Erase what computes temps that nothing reads."""
+    names = (ApplyOp.OPERATION_NAME, *LINEAR_OPS, "stencil.buffer")
     for op in reversed(nested_ops(root, *names)):
         if not any(list(result.uses) for result in op.results):
             op.operation.erase()

@@ -265,8 +265,11 @@ def _keep_called(module: ir.Module, name: str) -> None:
 def _check_symbols(module: ir.Module) -> None:
     """Raise TwofourError for calls that cannot be linked, and for functions that only we make.
 
-    Declarations that nothing calls are erased.
+    So it does for what would run outside of functions. Declarations that nothing calls are erased.
     """
+    for op in module.body.operations:
+        if op.regions and "sym_name" not in op.attributes and op.operation.name != "builtin.module":
+            raise error_at(op, "expected code in functions alone")
     called = {op.attributes["callee"].value for op in nested_ops(module, "func.call")}
     for op in nested_ops(module, "func.func"):
         name = op.attributes["sym_name"].value

@@ -24,6 +24,8 @@ def read_bytes(path: str) -> bytes:
 
     Raises TwofourError, located at the file, when it cannot be read.
     """
+    if not path:
+        raise TwofourError("expected the name of a file to read, got ''")
     if path == STANDARD_STREAM and sys.stdin is None:
         raise TwofourError("cannot read the file: it is closed", SourceLocation(path))
     try:

@@ -224,3 +224,21 @@ func.func @unknown_bounds(%t: !temp) -> !temp {
   %r = "stencil.weighted_sum"(%t) {offsets = [[0]], weights = array<f64: 1.0>} : (!temp) -> !temp
   return %r : !temp
 }
+
+// -----
+
+// Kernels are beside the functions that launch them, also in a module in a module.
+
+// CHECK: module {
+// CHECK-NEXT: module attributes {gpu.container_module}
+// CHECK: gpu.launch_func @kernels::@nested_kernel0
+// CHECK: gpu.module @kernels
+// CHECK: gpu.func @nested_kernel0
+module {
+  module {
+    func.func @nested(%t: !stencil.temp<#stencil.bounds<[-1], [65]>, f64>) -> !stencil.temp<#stencil.bounds<[0], [64]>, f64> {
+      %r = "stencil.weighted_sum"(%t) {offsets = [[-1], [1]], weights = array<f64: 0.5, 0.5>} : (!stencil.temp<#stencil.bounds<[-1], [65]>, f64>) -> !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+      return %r : !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+    }
+  }
+}

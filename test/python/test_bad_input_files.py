@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bad_input import GENERIC, contents, refused, refused_by_process
+from bad_input import GENERIC, PRETTY, contents, refused, refused_by_process
 from twofour.cli.main import main as twofour
 from twofour.errors import TwofourError
 from twofour.files import BUNDLE_MAGIC, write_files
@@ -65,6 +65,18 @@ def test_what_is_no_program(capfd, folder, data, at, message):
 )
 def test_files_that_cannot_be_read(capfd, tool, words, path, message):
     refused(capfd, tool, [*words, path], message, f"{path}:1:1")
+
+
+def test_no_name_of_a_file(capfd):
+    refused(capfd, twofour_opt, [""], "expected the name of a file to read, got ''")
+
+
+def test_a_file_whose_name_is_not_utf_8(capfd, folder):
+    path = os.fsdecode(os.fsencode(folder) + b"/\xff.mlir")
+    Path(path).write_text(PRETTY)
+    assert twofour(["run", path]) == 0
+    assert twofour_opt([path, "--mlir-print-debuginfo"]) == 0
+    assert "\\udcff.mlir" in capfd.readouterr().out
 
 
 def test_an_unreadable_file(capfd, folder):

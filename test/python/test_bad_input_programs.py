@@ -161,12 +161,29 @@ def test_invalid_programs(capfd, folder, tool, words, old, new, at, message):
             "2:1",
             "expected no stencil.past_caches",
         ),
+        (
+            [("  return\n}\n", "  return\n}\nscf.execute_region { scf.yield }\n")],
+            "15:1",
+            "expected code in functions alone",
+        ),
         ([("%r, %out", "%r, %t"), ("64]>} : (", "64]>} : (")], "12:", "expects different type"),
     ],
 )
 def test_programs_that_cannot_run(capfd, folder, edits, at, message):
     (folder / "x.mlir").write_text(edited(GENERIC, *edits))
     refused(capfd, twofour, ["run", "x.mlir"], message, f"x.mlir:{at}")
+
+
+def test_weights_beyond_the_range_of_their_type(capfd, folder):
+    """NumPy warns of them as well."""
+    sum_of = '"stencil.weighted_sum"(%t) {offsets = [[0]], weights = array<f64: 1.0e39>}'
+    temp = "!stencil.temp<1 : i64, f32>"
+    (folder / "x.mlir").write_text(
+        f"func.func @f(%t: {temp}) -> {temp} {{\n"
+        f"  %r = {sum_of} : ({temp}) -> {temp}\n  return %r : {temp}\n}}\n"
+    )
+    message = "expected weights representable in float32, got 1e+39"
+    refused_by_process(folder, ["twofour-opt", "x.mlir"], message, "x.mlir:2:8")
 
 
 def test_which_function(capfd, folder):
@@ -223,6 +240,8 @@ def test_what_only_linear_programs_can_do(capfd, folder, text, line):
         ("<[0], [64]>", "<[0, 0], [64, 64]>", "12:3", "'stencil.store' op"),
         ("    stencil.return %m : f64\n", "", "9:10", "not a terminator"),
         ("[-1,65]xf64", "[0,0]xf64", "2:", "upper bound must be strictly greater"),
+        ("[-1,65]xf64", "[-1,65]x[0,1]x[0,1]x[0,1]xf64", "2:", "1 to 3 axes in xDSL's syntax"),
+        ("[-1,65]xf64", "[-1,9223372036854775807]xf64", "2:1", "expected bounds of at most"),
         ("5.000000e-01", "nan", "8:", "expected"),
         ("5.000000e-01 : f64", "1.0e40 : f32", "8:10", "numbers in the range of their types"),
         ("  return\n}\n", "", "13:1", "expected"),

@@ -229,6 +229,8 @@ def test_explain_reports_a_prediction_for_a_chip(capsys):
     rates = [c["gstencil_per_s"] for c in ranked]
     assert rates == sorted(rates, reverse=True) and len(ranked) == 4
     assert explain(capsys, *words)["chip"] == "H200"
+    newer = ("heat2d_ftcs", "--target", "sim:sm_100", "--dtype", "f16", "--chip", "H200")
+    assert explain(capsys, *newer)["chip"] == "H200"
     assert main(["explain", *words]) == 0
     assert "predicted for H200: " in capsys.readouterr().out
 
@@ -242,6 +244,7 @@ def test_nothing_is_predicted_for_programs_that_are_no_linear_step(capsys):
     "target, chip, message",
     [
         ("sm_90", "A100", "expected a chip of sm_90, got A100, which is sm_80"),
+        ("sm_100", "A100", "expected H200, which stands for sm_100, got A100, which is sm_80"),
         ("sm_90", "V100", "expected a chip of A100, H100, H200, RTX4090, got 'V100'"),
         ("cpu", "H200", "expected a GPU target for chip H200, got target 'cpu'"),
     ],

@@ -35,6 +35,11 @@ class _Converter:
             return ResultType.get(self.new)
         if isinstance(kind, ir.MemRefType) and kind.element_type == self.old:
             return ir.MemRefType.get(kind.shape, self.new, kind.layout, kind.memory_space)
+        if isinstance(kind, ir.VectorType) and kind.element_type == self.old:
+            scalable = kind.scalable_dims if kind.scalable else None
+            return ir.VectorType.get(kind.shape, self.new, scalable=scalable)
+        if isinstance(kind, ir.RankedTensorType) and kind.element_type == self.old:
+            return ir.RankedTensorType.get(kind.shape, self.new, kind.encoding)
         if isinstance(kind, ir.FunctionType):
             return ir.FunctionType.get(
                 [self.type(t) for t in kind.inputs], [self.type(t) for t in kind.results]
@@ -55,6 +60,12 @@ class _Converter:
             value = op.attributes["value"]
             if value.type == self.old:
                 op.attributes["value"] = self._constant(value.value, op)
+        elif name == "arith.constant":
+            op.attributes["value"] = self._constants(op.attributes["value"], op)
+        elif name == "memref.global":
+            op.attributes["type"] = ir.TypeAttr.get(self.type(op.attributes["type"].value))
+            if "initial_value" in op.attributes:
+                op.attributes["initial_value"] = self._constants(op.attributes["initial_value"], op)
         elif name in LINEAR_OPS:
             weights = self._rounded(op.attributes["weights"])
             if not any(weights):
@@ -73,6 +84,16 @@ class _Converter:
         if math.isfinite(value) and not math.isfinite(rounded.value):
             raise error_at(op, f"expected a constant in the range of {self.new}, got {value}")
         return rounded
+
+    def _constants(self, values: ir.Attribute, op) -> ir.Attribute:
+        """The rounded numbers, where these are numbers of the old type."""
+        if not isinstance(values, ir.DenseFPElementsAttr):
+            return values
+        kind = self.type(values.type)
+        if kind == values.type:
+            return values
+        rounded = [self._constant(value, op) for value in values]
+        return ir.DenseElementsAttr.get(rounded, kind)
 
     def _rounded(self, weights: Iterable[float]) -> ir.DenseF64ArrayAttr:
         """Weights as numbers of the accumulation type."""

@@ -33,6 +33,7 @@ from twofour.dialects.stencil.linear_ops import (
 )
 from twofour.dialects.stencil.types import BoundsAttr, TempType
 from twofour.errors import TwofourError
+from twofour.identifiers import free_name
 from twofour.mlir import ir
 from twofour.mlir_support import error_at, functions, replace_op
 from twofour.passes import ModulePass
@@ -163,7 +164,9 @@ def _fuse(function, step: LinearStep, steps: int) -> None:
     name = function.attributes["sym_name"].value
     with ir.InsertionPoint.after(function):
         fused = function.operation.clone().opview
-    fused.attributes["sym_name"] = ir.StringAttr.get(f"{name}_fused{steps}")
+    beside = function.operation.parent.regions[0].blocks[0].operations
+    taken = {op.attributes["sym_name"].value for op in beside if "sym_name" in op.attributes}
+    fused.attributes["sym_name"] = ir.StringAttr.get(free_name(f"{name}_fused{steps}", taken))
     fused.attributes[STEPS_ATTRIBUTE] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), steps)
     fused.attributes[SINGLE_STEP_ATTRIBUTE] = ir.FlatSymbolRefAttr.get(name)
     inner = linear_step(fused)
@@ -191,8 +194,8 @@ class FuseStepsPass(ModulePass):
 
     The weights are convolved in exact arithmetic and rounded once. Points near the boundary are
     left to single steps, so that the result equals `steps` single steps at every point. Functions
-    that are not a single linear step of one field are left alone, and so are those whose bounds are
-    too small for any point to take all steps in one.
+    that are not a single linear step of one field are left alone, and so are those whose steps are
+    fused, or whose bounds are too small for any point to take all steps in one.
     """
 
     name: ClassVar[str] = "stencil-fuse-steps"
@@ -204,6 +207,8 @@ class FuseStepsPass(ModulePass):
 
     def run(self, module: ir.Operation) -> None:
         for function in functions(module):
+            if STEPS_ATTRIBUTE in function.attributes:
+                continue
             step = linear_step(function)
             if step is not None and self.steps > 1:
                 _fuse(function, step, self.steps)

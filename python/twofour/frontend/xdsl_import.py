@@ -265,7 +265,11 @@ class _Importer:
                 cls = FieldType if isinstance(source, stencil.FieldType) else TempType
                 if isinstance(source.element_type, builtin.TensorType):
                     raise self.error(op, f"expected elements that are no tensors, got {source}")
-                return cls.of(self.box(source.bounds, op), self.type(source.element_type, op))
+                box, element = self.box(source.bounds, op), self.type(source.element_type, op)
+                try:
+                    return cls.of(box, element)
+                except TwofourError as error:
+                    raise self.error(op, error.message) from None
             case stencil.ResultType():
                 return ResultType.get(self.type(source.elem, op))
             case builtin.FunctionType():

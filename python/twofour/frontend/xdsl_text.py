@@ -22,6 +22,7 @@ _XDSL_SYNTAX = re.compile(
 _RESULTS = re.compile(r"%[^=]*=\s*")
 _UNKNOWN_OP = re.compile(r"Operation (\S+) is not registered")
 _UNDEFINED = re.compile(r"values used but not defined: \[(%[\w.$-]+)")
+_MOST_AXES = re.compile(r"expected 1 to 3 indexes for stencil.index, got (\d+)")
 _UNKNOWN_ATTRIBUTE = re.compile(r"'(\S+)' is not registered")
 
 
@@ -114,7 +115,10 @@ def parse_xdsl(text: str, filename: str) -> XdslProgram:
             raise TwofourError(message, program.at(use.start() if use else 0)) from None
         raise TwofourError(_parser_message(error), program.at(error.span.start)) from None
     except VerifyException as error:
-        raise TwofourError(_one_line(str(error)), program.at(parser.pos)) from None
+        message = _one_line(str(error))
+        if found := _MOST_AXES.match(message):
+            message = f"expected 1 to 3 axes in xDSL's syntax, got {found[1]}; MLIR's has more"
+        raise TwofourError(message, program.at(parser.pos)) from None
     except OverflowError:
         message = "expected numbers in the range of their types"
         raise TwofourError(message, program.op_at(parser.last_start)) from None

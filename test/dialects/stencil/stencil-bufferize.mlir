@@ -747,3 +747,89 @@ func.func @a_field_that_the_loop_may_carry(%u: !field, %v: !field, %n: index) {
   }
   return
 }
+
+// -----
+
+// A temp and its buffer are one memref, which is a part of a field from the first store on.
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+!static = memref<66xf64, strided<[1], offset: ?>>
+!view = memref<?xf64, strided<[1], offset: ?>>
+
+func.func private @kernel(!view, !view)
+
+// CHECK-LABEL: func.func @a_buffer_that_is_stored_as_well(
+// CHECK-SAME: %[[U:.*]]: memref<66xf64>, %[[V:.*]]: memref<66xf64>, %[[W:.*]]: memref<66xf64>)
+// CHECK-NOT: memref.alloc
+// CHECK: %[[OUT:.*]] = memref.subview %[[V]][1] [64] [1]
+// CHECK: call @kernel
+// CHECK-NEXT: %[[OTHER:.*]] = memref.subview %[[W]][1] [64] [1]
+// CHECK-NEXT: memref.copy %[[OUT]], %[[OTHER]]
+// CHECK-NEXT: return
+func.func @a_buffer_that_is_stored_as_well(%u: !field, %v: !field, %w: !field) {
+  %t = "stencil.load"(%u) : (!field) -> !temp
+  %m0 = builtin.unrealized_conversion_cast %t : !temp to !static
+  %in0 = memref.cast %m0 : !static to !view
+  %alloc0 = memref.alloc() : memref<64xf64>
+  %out0 = memref.cast %alloc0 : memref<64xf64> to !view
+  func.call @kernel(%in0, %out0) : (!view, !view) -> ()
+  %r = builtin.unrealized_conversion_cast %alloc0 : memref<64xf64> to !inner
+  %b = "stencil.buffer"(%r) : (!inner) -> !inner
+  %unread = "stencil.buffer"(%r) : (!inner) -> !stencil.temp<1 : i64, f64>
+  "stencil.store"(%b, %v) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+  "stencil.store"(%r, %w) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+  return
+}
+
+// -----
+
+// Casts of other things are left alone.
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+
+// CHECK-LABEL: func.func @no_conversion(
+// CHECK: builtin.unrealized_conversion_cast %{{.*}} : memref<4xf64> to i64
+func.func @no_conversion(%u: !field, %m: memref<4xf64>) -> i64 {
+  %w = builtin.unrealized_conversion_cast %m : memref<4xf64> to i64
+  return %w : i64
+}
+
+// -----
+
+// Memory that is freed in the end has to be the function's own.
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+
+func.func @memory_of_a_caller(%m: memref<64xf64>, %v: !field) {
+  // expected-error @+1 {{'builtin.unrealized_conversion_cast' op expected memory allocated for !stencil.temp<#stencil.bounds<[0], [64]>, f64>, got memref<64xf64>}}
+  %r = builtin.unrealized_conversion_cast %m : memref<64xf64> to !inner
+  "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+  return
+}
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+
+func.func @memory_of_other_extents(%v: !field) {
+  %alloc = memref.alloc() : memref<32xf64>
+  // expected-error @+1 {{'builtin.unrealized_conversion_cast' op expected memory allocated for !stencil.temp<#stencil.bounds<[0], [64]>, f64>, got memref<32xf64>}}
+  %r = builtin.unrealized_conversion_cast %alloc : memref<32xf64> to !inner
+  "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+  return
+}
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+
+func.func @memory_of_unknown_bounds(%m: memref<64xf64>, %v: !field) {
+  // expected-error @+1 {{'builtin.unrealized_conversion_cast' op expected no temps outside of stencil ops, got !stencil.temp<1 : i64, f64>}}
+  %r = builtin.unrealized_conversion_cast %m : memref<64xf64> to !stencil.temp<1 : i64, f64>
+  "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0], [64]>} : (!stencil.temp<1 : i64, f64>, !field) -> ()
+  return
+}

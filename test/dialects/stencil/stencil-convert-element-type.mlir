@@ -98,3 +98,32 @@ func.func @integers(%u: !stencil.field<1 : i64, i32>, %n: i64) {
 func.func @mixed(%u: !stencil.field<1 : i64, f64>, %v: !stencil.field<1 : i64, f16>) {
   return
 }
+
+// -----
+
+// Tables and vectors change as numbers do.
+
+!field = !stencil.field<1 : i64, f64>
+
+// CHECK: memref.global "private" constant @table : memref<2x2xf32> = dense<{{\[\[}}1.000000e+00, 0.333333343], [2.000000e+00, -5.000000e-01]]>
+// SAME: memref.global "private" constant @table : memref<2x2xf64> = dense<{{\[\[}}1.000000e+00, 0.33333333333333331], {{.*}}]>
+// HALF: memref.global "private" constant @table : memref<2x2xf16> = dense<{{\[\[}}1.000000e+00, 3.332520e-01], {{.*}}]>
+// BRAIN: memref.global "private" constant @table : memref<2x2xbf16> = dense<{{\[\[}}1.000000e+00, 3.339840e-01], {{.*}}]>
+memref.global "private" constant @table : memref<2x2xf64> = dense<[[1.0, 0.33333333333333331], [2.0, -0.5]]>
+// CHECK: memref.global "private" constant @numbers : memref<2xi64> = dense<[1, 2]>
+memref.global "private" constant @numbers : memref<2xi64> = dense<[1, 2]>
+// CHECK: memref.global "private" @empty : memref<4xf32>
+memref.global "private" @empty : memref<4xf64>
+
+// CHECK-LABEL: func.func @tables(
+// CHECK: memref.get_global @table : memref<2x2xf32>
+// CHECK: arith.constant dense<5.000000e-01> : vector<4xf32>
+// CHECK: arith.constant dense<3> : vector<4xi32>
+// CHECK: arith.constant dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>
+func.func @tables(%u: !field) -> vector<4xf64> {
+  %t = memref.get_global @table : memref<2x2xf64>
+  %v = arith.constant dense<0.5> : vector<4xf64>
+  %i = arith.constant dense<3> : vector<4xi32>
+  %n = arith.constant dense<[1.0, 2.0]> : tensor<2xf64>
+  return %v : vector<4xf64>
+}

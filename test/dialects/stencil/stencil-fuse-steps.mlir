@@ -232,3 +232,32 @@ func.func @too_many_terms(%u: !field, %v: !field) {
   "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0], [100000]>} : (!inner, !field) -> ()
   return
 }
+
+// -----
+
+// Fused steps are not fused again, and a name that is taken gets a number.
+
+!field = !stencil.field<#stencil.bounds<[-4], [68]>, f64>
+!temp = !stencil.temp<#stencil.bounds<[-4], [68]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+
+// CHECK-LABEL: func.func @fused(
+// CHECK-SAME: stencil.steps = 2
+// CHECK-NOT: func.func @fused_fused3
+func.func @fused(%u: !field, %v: !field) attributes {stencil.single_step = @named, stencil.steps = 2 : i64} {
+  %t = "stencil.load"(%u) : (!field) -> !temp
+  %r = "stencil.weighted_sum"(%t) {offsets = [[-1], [0], [1]], weights = array<f64: 1.0, 2.0, 1.0>} : (!temp) -> !inner
+  "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+  return
+}
+
+// CHECK-LABEL: func.func @named_fused3_0(
+// CHECK-SAME: stencil.single_step = @named, stencil.steps = 3
+func.func @named(%u: !field, %v: !field) {
+  %t = "stencil.load"(%u) : (!field) -> !temp
+  %r = "stencil.weighted_sum"(%t) {offsets = [[0], [1]], weights = array<f64: 1.0, 1.0>} : (!temp) -> !inner
+  "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+  return
+}
+
+func.func private @named_fused3(%u: f32)

@@ -367,3 +367,28 @@ func.func @unknown_field(%u: !unknown, %v: !unknown) {
   "stencil.store"(%t, %v) {bounds = #stencil.bounds<[0], [8]>} : (!temp, !unknown) -> ()
   return
 }
+
+// -----
+
+// What is computed for nobody has no bounds: it is erased, with all that is computed for it alone.
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<1 : i64, f64>
+
+// CHECK-LABEL: func.func @unread(
+// CHECK: "stencil.load"(%{{.*}}) : {{.*}} -> !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+// CHECK-NEXT: "stencil.load"(%{{.*}}) : {{.*}} -> !stencil.temp<1 : i64, f64>
+// CHECK-NEXT: "stencil.store"
+// CHECK-NEXT: return
+func.func @unread(%u: !field, %v: !field) {
+  %t = "stencil.load"(%u) : (!field) -> !temp
+  %o = "stencil.load"(%v) : (!field) -> !temp
+  %r = "stencil.apply"() ({
+    %a = "stencil.access"(%o) {offset = array<i64: 1>} : (!temp) -> f64
+    "stencil.return"(%a) : (f64) -> ()
+  }) : () -> !temp
+  %b = "stencil.buffer"(%r) : (!temp) -> !temp
+  %s = "stencil.weighted_sum"(%b) {offsets = [[0]], weights = array<f64: 2.0>} : (!temp) -> !temp
+  "stencil.store"(%t, %v) {bounds = #stencil.bounds<[0], [64]>} : (!temp, !field) -> ()
+  return
+}

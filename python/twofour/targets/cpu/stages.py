@@ -41,12 +41,12 @@ def stage_texts(source: Source, options: CompileOptions) -> dict[str, str]:
 
 
 def _text(source: Source, options: CompileOptions, stage: str) -> str:
-    schedule = chosen_schedule(options)
-    if stage == "nm" and schedule != "sparse":
-        raise TwofourError(f"expected a stage that schedule '{schedule}' has, got 'nm'")
     module, filename = load_program(source, options)
     found = analyse(module, filename, options, is_kernel=isinstance(source, Kernel))
     if stage == "nm":
+        schedule = "loops" if found.left else chosen_schedule(options)
+        if schedule != "sparse":
+            raise TwofourError(f"expected a stage that schedule '{schedule}' has, got 'nm'")
         found.run(layout_passes())
     with module.context:
         return str(module)

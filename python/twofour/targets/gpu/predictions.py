@@ -18,12 +18,13 @@ def gpu_model(options: CompileOptions, chip: str | None) -> GpuModel:
     """
     if chip is None:
         return reference_gpu(options.chip)
-    gpu = find(chip)
-    if gpu.architecture != options.chip:
-        raise TwofourError(
-            f"expected a chip of {options.chip}, got {gpu.name}, which is {gpu.architecture}"
-        )
-    return gpu
+    gpu, reference = find(chip), reference_gpu(options.chip)
+    if gpu.architecture == options.chip or gpu == reference:
+        return gpu
+    expected = f"a chip of {options.chip}"
+    if reference.architecture != options.chip:
+        expected = f"{reference.name}, which stands for {options.chip}"
+    raise TwofourError(f"expected {expected}, got {gpu.name}, which is {gpu.architecture}")
 
 
 def predictions(found: Analysis, arithmetic: str, schedule: str, gpu: GpuModel) -> dict:

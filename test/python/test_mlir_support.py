@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the project adds to MLIR's bindings."""
+
+import pytest
+
+from twofour.context import make_context
+from twofour.errors import SourceLocation
+from twofour.mlir import ir
+from twofour.mlir_support import location_of, nested_ops, op_names, source_location
+
+
+class Root:
+    """A module, whose walk meets a callback that raises."""
+
+    def __init__(self, module, error):
+        self.operation, self._module, self._error = self, module, error
+
+    def walk(self, visit, order):
+        def hit(op):
+            raise self._error
+
+        return self._module.operation.walk(hit, order)
+
+
+@pytest.mark.parametrize("function", [nested_ops, op_names])
+@pytest.mark.parametrize(
+    ("error", "kind", "message"),
+    [(KeyboardInterrupt(), KeyboardInterrupt, None), (ValueError("other"), RuntimeError, "other")],
+)
+def test_what_callbacks_raise(function, error, kind, message):
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse("func.func private @f()")
+        with pytest.raises(kind, match=message):
+            function(Root(module, error))
+
+
+def test_locations_of_files_with_any_name():
+    with make_context():
+        place = SourceLocation("a\udcff b.mlir", 3, 4)
+        assert source_location(location_of(place)) == SourceLocation(r"a\udcff b.mlir", 3, 4)
