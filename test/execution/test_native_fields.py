@@ -17,8 +17,8 @@ from native_cases import (
     share_small_work,
 )
 from test_file_programs import COUPLED
-from twofour.runtime import NativeFieldStepper, parse_boundary, slices
-from twofour.runtime.fields.host import COPYING_STEPS
+from twofour.runtime import NativeFieldStepper, buffer_pool, parse_boundary, slices
+from twofour.runtime.fields.host import COPYING_STEPS, FEW_STEPS
 from twofour.runtime.page_offset import PAGE
 from twofour.runtime.rounds.step_tables import BoundTables
 
@@ -336,11 +336,24 @@ def test_buffers_lie_apart_in_a_page(tmp_path, bound_begins):
     assert all((begin + pitch + 8) % 64 == 0 for begin in begins[0])
 
 
-def test_buffers_are_used_again(tmp_path):
-    stepper = executable_of(TEXTS["wave2d"], tmp_path).field_stepper(parse_boundary("fixed", 2), 1)
-    inputs = inputs_of(stepper)
-    places = {array.ctypes.data for _ in range(6) for array in stepper.advance(inputs, 3)}
-    # Those of the result that is there, and of the run under way.
-    assert len(places) <= 4
-    (pool,) = stepper._pools.values()
-    assert len(pool._kept[1]) == len(stepper.fields)
+@pytest.mark.parametrize("mode", ["fixed", "periodic"])
+@pytest.mark.parametrize("name", ["wave2d", "gray_scott"])
+def test_buffers_are_used_again(name, mode, tmp_path, monkeypatch):
+    """The results of a call are there while the next one is made."""
+    made, new = [], buffer_pool._Buffer.__init__
+
+    def counted(buffer, size):
+        made.append(size)
+        new(buffer, size)
+
+    monkeypatch.setattr(buffer_pool._Buffer, "__init__", counted)
+    boundary = parse_boundary(mode, 2)
+    for steps in (1, 2, FEW_STEPS, FEW_STEPS + 1, COPYING_STEPS):
+        stepper = executable_of(TEXTS[name], tmp_path).field_stepper(boundary, 1)
+        inputs, results = inputs_of(stepper), None
+        for _ in range(2):
+            results = stepper.advance(inputs, steps)
+        made.clear()
+        for _ in range(3):
+            results = stepper.advance(inputs, steps)
+        assert results and not made, steps

@@ -51,7 +51,7 @@ ANY_NUMBER = 1 << 62
 COPYING_STEPS = 16
 # So many steps are faster in single calls, each to new arrays, than in a run that copies its inputs
 # first, or about as fast.
-FEW_STEPS = 2
+FEW_STEPS = 3
 # Programs that are kept: runs of few steps copy other inputs than those of many.
 MOST_PROGRAMS = 2
 # Values of a program that are inputs of a run: this one and those before it, down from the index of
@@ -98,7 +98,8 @@ class HostFieldStepper(FieldStepper):
         kind = number % APART, tuple(shape), dtype
         if kind not in self._slots:
             size = math.prod(shape) * np.dtype(dtype).itemsize
-            pool = self._pools.setdefault(size, BufferPool(most=len(self.rotation)))
+            # A call has buffers for frames too, beside the results of the one before it.
+            pool = self._pools.setdefault(size, BufferPool(most=2 * len(self.rotation)))
             self._slots[kind] = Slot(pool, size, self._begin_of(*kind))
         return self._slots[kind]
 
