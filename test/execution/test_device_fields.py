@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import twofour
-from test_native_fields import CHAIN
+from test_native_fields import CHAIN, TEXTS
 from twofour.bench.cpu.plane_programs import FDTD, GRAY_SCOTT, MEDIUM, WAVE
 from twofour.runtime.devices.field_stepping import MANY_STEPS
 from twofour.runtime.devices.simulated import SimulatedDevice
@@ -151,3 +151,22 @@ def test_threads_hold_as_many_rows_as_fit(count, rows, blocks, tmp_path):
     assert bundle.kernels["squares_kernel0"].tile == (4 * rows, 64)
     _, kernel = bundle.ptx.split(".entry squares_kernel0(")
     assert kernel.partition(".minnctapersm ")[2].startswith(f"{blocks}\n")
+
+
+@pytest.mark.parametrize("boundary", ["fixed", "periodic"])
+def test_inputs_with_a_halo_to_refresh_are_not_given_back(boundary, tmp_path):
+    """No call reads it, so that the inputs are used where they lie."""
+    path = tmp_path / "program.mlir"
+    path.write_text(TEXTS["pointwise"])
+    device = KeepingDevice("sm_90")
+    program = from_bundle(twofour.compile(path, target="sim:sm_90").bundle, device)
+    on_cpu = twofour.compile(str(path), boundary=boundary)
+    draws = np.random.default_rng(5)
+    inputs = [device.array(draws.random(field.shape)) for field in program.inputs]
+    before = [array.copy() for array in inputs]
+    results = program(*inputs, boundary=boundary, resume=True)
+    assert (results[0] is inputs[1]) == (boundary == "fixed")
+    for got, expected in zip(results, on_cpu(*before, resume=True), strict=True):
+        np.testing.assert_array_equal(got, expected)
+    for array, values in zip(inputs, before, strict=True):
+        np.testing.assert_array_equal(array, values)

@@ -167,13 +167,25 @@ def test_steps_of_programs(text, tmp_path, monkeypatch):
                         np.testing.assert_array_equal(array, value)
 
 
-def test_the_last_one_of_results_in_one_array(tmp_path):
+def test_results_in_overlapping_arrays(tmp_path):
+    """They are assigned in order."""
     one = program(TEXTS["gray_scott"], tmp_path)
     inputs = inputs_of(one)
-    out = np.empty_like(inputs[0])
     expected = one(*inputs)
-    one(*inputs, out=(out, out))
-    np.testing.assert_array_equal(out, expected[1])
+    for _ in range(2):
+        space = np.empty((expected[0].shape[0] + 1, *expected[0].shape[1:]))
+        one(*inputs, out=(space[1:], space[:-1]))
+        np.testing.assert_array_equal(space[:-1], expected[1])
+        np.testing.assert_array_equal(space[-1], expected[0][-1])
+
+
+def test_fields_that_cannot_be_written_to(tmp_path):
+    one = program(FDTD.mlir(21), tmp_path)
+    fields = inputs_of(one)
+    one(*fields, out=fields)
+    fields[1].flags.writeable = False
+    with pytest.raises(TwofourError, match="^error: out 1: expected an array that can be written"):
+        one(*fields, out=fields)
 
 
 def test_an_input_given_twice_is_not_updated_while_it_is_read(tmp_path):

@@ -223,10 +223,9 @@ class FieldStepper:
             place = self.rotation[field.position] if resume and steps else field.position
             buffer = arguments[place]
             refresh = self.halos.refresh.get(field.position) if steps else None
-            given = self._input_of(buffer, inputs)
-            if given is not None and (refresh is not None or not resume or not steps):
-                buffer = self._copied(place, buffer)
             if refresh is not None:
+                if self._input_of(buffer, inputs) is not None:
+                    buffer = self._copied(place, buffer)
                 refresh(buffer)
             results.append(buffer)
         return results
