@@ -291,6 +291,10 @@ def test_a_level_with_a_halo_is_given_back_itself_if_it_is_a_result(tmp_path):
         state = results[-1]
     assert results[0][0] is not given
     assert results[1][0] is results[0][1] and results[2][0] is results[1][1]
+    # Nothing else is planned for another array that does not come back.
+    kinds = len(program._fields.single_calls._calls)
+    program(given.copy(), state[1], resume=True)
+    assert len(program._fields.single_calls._calls) == kinds
     # What was changed since, beside a halo, is read in a frame.
     state[1][1, :] = 5
     (expected,) = other.advance(state, 1)

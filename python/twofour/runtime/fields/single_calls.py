@@ -54,6 +54,9 @@ class SingleCalls:
             True: [(rotation[field.position], field) for field in self._loaded],
             False: [(field.position, field) for field in fields if field.stored],
         }
+        # The loaded fields that may stay as they are.
+        ends = {end for end, _ in self._ends[True]}
+        self._passed_on = ends & {field.position for field in self._loaded}
 
     def get(self, kind: Kind) -> SingleCall:
         """The call of that kind."""
@@ -63,8 +66,7 @@ class SingleCalls:
 
     def first(self) -> SingleCall:
         """What gives the inputs of the next call of a run."""
-        positions = frozenset(field.position for field in self._loaded)
-        return self.get(Kind(Ends.LOADED, as_is=positions))
+        return self.get(Kind(Ends.LOADED, as_is=frozenset(self._passed_on)))
 
     def last(
         self, inputs: Sequence[np.ndarray], places: Places, resume: bool
@@ -145,7 +147,8 @@ class SingleCalls:
         as_is = {
             field.position
             for array, field in zip(inputs, self._loaded, strict=True)
-            if field.position not in self._refreshed or self._is_result(array)
+            if field.position in self._passed_on
+            and (field.position not in self._refreshed or self._is_result(array))
         }
         return Kind(Ends.LOADED, frozenset(in_place), frozenset(as_is - elsewhere))
 
