@@ -389,7 +389,8 @@ class FieldProgram(_Compiled):
     ):
         """The stored fields after `steps` calls: one array, or a tuple where there are several.
 
-        With `resume` the input fields of the call that would come next, such as two time levels.
+        With `resume` the input fields of the call that would come next, such as two time levels;
+        an input that stays as it is may be given back itself.
         Results go to `out` where that is given: an array for each, or the array for the only one.
         These may be inputs: fields that a program updates in place are then updated right there.
         `scalars` are the arguments that are numbers, in order: numbers, or texts of them.

@@ -136,9 +136,10 @@ class LoadedFieldProgram(LoadedProgram):
     ):
         """Return the stored fields after `steps` calls: one array, or a tuple of several.
 
-        With `resume` it is the input fields of the call that would come next. `scalars` are the
-        arguments that are numbers, in order. Results go to `out` where that is given: an array for
-        each, or the array for the only one. Raises TwofourError as LoadedStencil does.
+        With `resume` it is the input fields of the call that would come next, among which may be
+        inputs themselves. `scalars` are the arguments that are numbers, in order. Results go to
+        `out` where that is given: an array for each, or the array for the only one. Raises
+        TwofourError as LoadedStencil does.
         """
         program = self.bundle.program
         numbers = read_scalars(scalars, program.scalars)

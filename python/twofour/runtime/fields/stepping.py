@@ -65,13 +65,14 @@ class FieldStepper:
         """Return the stored fields after `steps` calls, as new arrays in the order of arguments.
 
         With `resume` it is the loaded ones, as the next call takes them: what a run goes on with.
-        `inputs` are the loaded fields in order; they are not modified, unless they are `places`. A
-        field that is only stored starts as a copy of the field that takes over its buffer, so that
-        halos keep their values, or as zeros. `scalars` are the arguments that are numbers, as
-        `read_scalars` gives them. `places` are C-contiguous arrays of storage types for results, or
-        None: some steppers make a result there where they can, and return this array then. Each is
-        one of the inputs, or shares no memory with them, nor with other places. Raises TwofourError
-        for unfit arrays, and for several steps of a program whose results do not become its inputs.
+        Inputs among these that no call changes may be themselves. `inputs` are the loaded fields in
+        order; they are not modified, unless they are `places`. A field that is only stored starts
+        as a copy of the field that takes over its buffer, so that halos keep their values, or as
+        zeros. `scalars` are the arguments that are numbers, as `read_scalars` gives them. `places`
+        are C-contiguous arrays of storage types for results, or None: some steppers make a result
+        there where they can, and return this array then. Each is one of the inputs, or shares no
+        memory with them, nor with other places. Raises TwofourError for unfit arrays, and for
+        several steps of a program whose results do not become its inputs.
         """
         steps = check_steps(steps)
         loaded = self.loaded(inputs)
