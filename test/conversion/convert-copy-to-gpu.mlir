@@ -52,3 +52,26 @@ func.func @quads(%a: memref<4xf128>, %b: memref<4xf128>) {
   memref.copy %a, %b : memref<4xf128> to memref<4xf128>
   return
 }
+
+// -----
+
+// Each module has the kernels that its functions launch.
+
+// CHECK: module @one attributes {gpu.container_module}
+// CHECK: gpu.launch_func @kernels::@copy_f64_1d
+// CHECK: gpu.func @copy_f64_1d
+// CHECK: module @other attributes {gpu.container_module}
+// CHECK: gpu.launch_func @kernels::@copy_f64_1d
+// CHECK: gpu.func @copy_f64_1d
+module @one {
+  func.func @f(%a: memref<8xf64>, %b: memref<8xf64>) {
+    memref.copy %a, %b : memref<8xf64> to memref<8xf64>
+    return
+  }
+}
+module @other {
+  func.func @f(%a: memref<8xf64>, %b: memref<8xf64>) {
+    memref.copy %a, %b : memref<8xf64> to memref<8xf64>
+    return
+  }
+}
