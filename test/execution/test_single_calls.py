@@ -309,3 +309,15 @@ def test_results_lie_apart_from_those_of_the_call_before(boundary, tmp_path):
         state = program(*state, resume=True)
         begins.append(address_of(state[1]) % PAGE)
     assert all(len({*begins[n : n + 3]}) == 3 for n in range(4))
+
+
+def test_a_level_of_another_program_is_not_given_back(tmp_path):
+    """That one brought no halo of this program's boundary up to date."""
+    program = wave(tmp_path, "periodic")
+    old, now = inputs_of(program._fields)
+    program(old, now)
+    now = wave(tmp_path, "fixed")(old, now)
+    other = one_by_one(program._fields, parse_boundary("periodic", 2))
+    results = program(old, now, resume=True)
+    assert results[0] is not now
+    assert_same_bits(results, other.advance([old, now], 1, resume=True))

@@ -3,6 +3,7 @@
 
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -118,3 +119,9 @@ def test_a_stage_as_text(tmp_path, capfd, words, text):
 def test_what_a_target_does_not_have(tmp_path, capfd, words, message):
     write_heat(tmp_path / "heat.mlir")
     refused(capfd, main, ["compile", "heat.mlir", *words], message)
+
+
+def test_a_stage_that_plain_loops_do_not_have(capfd):
+    program = Path(__file__).parents[2] / "docs" / "examples" / "gray_scott.mlir"
+    message = "expected a stage that schedule 'loops' has, got 'nm'"
+    refused(capfd, main, ["compile", program, "--emit", "nm"], message)

@@ -833,3 +833,37 @@ func.func @memory_of_unknown_bounds(%m: memref<64xf64>, %v: !field) {
   "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0], [64]>} : (!stencil.temp<1 : i64, f64>, !field) -> ()
   return
 }
+
+// -----
+
+// It is freed once, at the end of the block that allocates it.
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+
+func.func @memory_of_two_temps(%v: !field, %w: !field) {
+  %alloc = memref.alloc() : memref<64xf64>
+  %r = builtin.unrealized_conversion_cast %alloc : memref<64xf64> to !inner
+  // expected-error @+1 {{'builtin.unrealized_conversion_cast' op expected memory allocated for !stencil.temp<#stencil.bounds<[0], [64]>, f64>, got memref<64xf64>}}
+  %s = builtin.unrealized_conversion_cast %alloc : memref<64xf64> to !inner
+  "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+  "stencil.store"(%s, %w) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+  return
+}
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+
+func.func @memory_of_another_block(%v: !field, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %alloc = memref.alloc() : memref<64xf64>
+  scf.for %i = %c0 to %n step %c1 {
+    // expected-error @+1 {{'builtin.unrealized_conversion_cast' op expected memory allocated for !stencil.temp<#stencil.bounds<[0], [64]>, f64>, got memref<64xf64>}}
+    %r = builtin.unrealized_conversion_cast %alloc : memref<64xf64> to !inner
+    "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+  }
+  return
+}
