@@ -25,7 +25,11 @@ _INSTRUCTIONS = {
     for name in names.split()
 }
 # Functions that are called for each lane.
-_CALLS = {f"math.{name}" for name in "cos exp exp2 log log10 log2 powf sin".split()}
+_CALLS = {
+    f"math.{name}"
+    for name in """acos acosh asin asinh atan atan2 atanh cbrt cos cosh erf erfc exp exp2 expm1
+        log log10 log1p log2 powf sin sinh tan tanh""".split()
+}
 _STENCIL = {f"stencil.{name}" for name in ("access", "index", "store_result", "return")}
 _NUMBERS = ("arith.", "math.", "memref.load")
 # What ends the process with operands that a branch may be there to avoid.

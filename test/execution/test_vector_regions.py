@@ -16,8 +16,10 @@ DTYPES = {"f64": np.float64, "f32": np.float32, "i32": np.int32, "i64": np.int64
 # What a region computes of its reads %x and %y and the constant %seven, by the type of the result.
 FLOATS = """addf mulf subf divf maximumf maxnumf minimumf minnumf"""
 INTEGERS = """addi subi muli andi ori xori maxsi maxui minsi minui"""
-BINARY_MATH = "copysign powf"
-UNARY_MATH = """absf ceil floor round roundeven rsqrt sqrt trunc cos exp exp2 log log10 log2 sin"""
+BINARY_MATH = "atan2 copysign powf"
+UNARY_MATH = """absf ceil floor round roundeven rsqrt sqrt trunc
+    acos acosh asin asinh atan atanh cbrt cos cosh erf exp exp2 expm1
+    log log10 log1p log2 sin sinh tan tanh"""
 SHIFTS = "shli shrsi shrui"
 
 

@@ -14,6 +14,7 @@ from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
 from twofour.runtime.page_offset import CACHE_LINE
 from twofour.runtime.recent import Recent
 from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
+from twofour.targets.cpu.libm import call_libm
 from twofour.targets.cpu.rounding import add_rounding
 from twofour.targets.translation import check_translated
 
@@ -35,6 +36,8 @@ LLVM_PIPELINE = (
 
 def lower_to_llvm(module: ir.Module, filename: str = "-") -> None:
     """Run the upstream passes that end in the LLVM dialect, in place, and align kernels' stacks."""
+    with located_in(filename):
+        call_libm(module)
     elements = [PassElement(text, None) for text in LLVM_PIPELINE]
     run_pipeline(module, elements, PipelineOptions(filename=filename, verify=False))
     with located_in(filename):
