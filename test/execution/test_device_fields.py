@@ -6,7 +6,7 @@ import pytest
 
 import twofour
 from test_native_fields import CHAIN, TEXTS
-from twofour.bench.cpu.plane_programs import FDTD, GRAY_SCOTT, MEDIUM, WAVE
+from twofour.bench.plane_programs import FDTD, GRAY_SCOTT, MEDIUM, WAVE
 from twofour.runtime.devices.field_stepping import MANY_STEPS
 from twofour.runtime.devices.simulated import SimulatedDevice
 from twofour.runtime.programs import from_bundle

@@ -9,7 +9,7 @@ import pytest
 import twofour
 from native_cases import fill_new_buffers, share_small_work
 from test_native_fields import TEXTS
-from twofour.bench.cpu.plane_programs import FDTD
+from twofour.bench.plane_programs import FDTD
 from twofour.errors import TwofourError
 from twofour.runtime.buffer_pool import BufferPool
 from twofour.runtime.fields.call_plan import Ends

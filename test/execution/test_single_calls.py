@@ -20,7 +20,7 @@ from native_cases import (
 )
 from test_native_fields import MODES, TEXTS
 from test_random_programs import Store, programs, text_of
-from twofour.bench.cpu.plane_programs import FDTD
+from twofour.bench.plane_programs import FDTD
 from twofour.dialects.stencil import large_arrays
 from twofour.runtime import FieldStepper, NativeFieldStepper, parse_boundary
 from twofour.runtime.arrays import address_of

@@ -15,7 +15,7 @@ from native_cases import (
     skew_small_arrays,
 )
 from test_native_fields import LEVELS_1D, MODES
-from twofour.bench.cpu.plane_programs import PLANE_EXAMPLES
+from twofour.bench.plane_programs import PLANE_EXAMPLES
 from twofour.runtime import parse_boundary, slices
 from twofour.runtime.rounds import round_tables
 

@@ -9,11 +9,11 @@ import pytest
 
 from bench_device import NVCC
 from test_bench_measured import results, run
-from twofour.bench.cpu.cube_programs import SOUND
-from twofour.bench.cpu.plane_programs import FDTD, GRAY_SCOTT, WAVE
+from twofour.bench.cube_programs import SOUND
 from twofour.bench.measured import field_contest, field_source, prepare
 from twofour.bench.measured.plan import load_plan
 from twofour.bench.measured.results import report_of
+from twofour.bench.plane_programs import FDTD, GRAY_SCOTT, WAVE
 
 
 @pytest.fixture

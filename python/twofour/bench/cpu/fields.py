@@ -13,17 +13,18 @@ from pathlib import Path
 import numpy as np
 
 import twofour
+from twofour.bench.cpu import field_source
 from twofour.bench.cpu.c_library import GCC, PinnedThreads, build
 from twofour.bench.cpu.comparison import Comparison, LeftOut, checked
 from twofour.bench.cpu.contest import compete
-from twofour.bench.cpu.cube_programs import CUBE_EXAMPLES
 from twofour.bench.cpu.experiment import TIMES, Bench, Columns, ratio_plot
-from twofour.bench.cpu.field_example import FieldExample
 from twofour.bench.cpu.own import OWN
 from twofour.bench.cpu.pinning import pin_pool
-from twofour.bench.cpu.plane_programs import PLANE_EXAMPLES
 from twofour.bench.cpu.setting import CpuSetting
 from twofour.bench.cpu.workload import SEED, extents
+from twofour.bench.cube_programs import CUBE_EXAMPLES
+from twofour.bench.field_example import FieldExample
+from twofour.bench.plane_programs import PLANE_EXAMPLES
 from twofour.bench.section import Column, Section, table
 from twofour.runtime.page_offset import empty_at, page_offsets
 
@@ -120,7 +121,7 @@ class _Loops:
 
     def __init__(self, workload: FieldWorkload, cpus: Sequence[int], steps: int):
         self.steps, self._workload = steps, workload
-        library = build(workload.example.c_source(workload.edge))
+        library = build(field_source.source_text(workload.example, workload.edge))
         pointer, number = ctypes.c_void_p, ctypes.c_long
         library.run.argtypes, library.run.restype = [pointer, number, ctypes.c_int], None
         self._run = library.run

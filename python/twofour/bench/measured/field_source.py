@@ -29,7 +29,7 @@ def source_text(dtype: str, rank: int, halo: int, loops: Sequence[Sequence[str]]
     """The source of one kernel a loop, over arrays of f32 or f64.
 
     A kernel takes the addresses of all arrays, in order, and the extents of the interior along x
-    and y. Statements are those of twofour.bench.cpu.field_example.
+    and y. Statements are those of twofour.bench.field_example.
     """
     count = 1 + max(int(number) for loop in loops for s in loop for number in _ARRAY.findall(s))
     kernels = [_kernel(number, rank, halo, loop, count) for number, loop in enumerate(loops)]

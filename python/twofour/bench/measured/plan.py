@@ -80,7 +80,7 @@ class FieldGroup:
     `label` is its name in tables, `shape` the points per axis that it computes, with `halo` cells
     around them that stay as they are. `loaded` and `stored` are positions of arguments; after a
     call argument i takes over the array of argument rotation[i]. `loops` are the statements of a
-    point, a list for each loop over all points (twofour.bench.cpu.field_example).
+    point, a list for each loop over all points (twofour.bench.field_example).
     """
 
     program: str

@@ -4,12 +4,12 @@
 import os
 from collections.abc import Sequence
 
-from twofour.bench.cpu.cube_programs import CUBE_EXAMPLES
-from twofour.bench.cpu.field_example import FieldExample
-from twofour.bench.cpu.plane_programs import PLANE_EXAMPLES
+from twofour.bench.cube_programs import CUBE_EXAMPLES
+from twofour.bench.field_example import FieldExample
 from twofour.bench.measured.baselines import BASELINES, COPY, PLAIN
 from twofour.bench.measured.measurements import check_unmeasured
 from twofour.bench.measured.plan import Entry, FieldGroup, Group, Plan
+from twofour.bench.plane_programs import PLANE_EXAMPLES
 from twofour.bench.predicted.setting import over
 from twofour.bench.report import check_folder, versions
 from twofour.cost.explore import DOMAINS

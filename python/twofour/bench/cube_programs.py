@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Programs over several fields of three axes that are timed (see FieldExample)."""
 
-from twofour.bench.cpu.field_example import FieldExample
+from twofour.bench.field_example import FieldExample
 
 # Weights of a second derivative of order eight, of a point and of those 1 to 4 away.
 SECOND_DERIVATIVE = (-205 / 72, 8 / 5, -1 / 5, 8 / 315, -1 / 560)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Programs over several fields of two axes that are timed (see FieldExample)."""
 
-from twofour.bench.cpu.field_example import FieldExample
+from twofour.bench.field_example import FieldExample
 
 
 def _laplacian(field: str, name: str) -> str:
