@@ -2,6 +2,7 @@
 """MLIR contexts with the project's dialects loaded."""
 
 import sys
+import threading
 
 import numpy as np
 
@@ -67,6 +68,10 @@ with ir.Context():
     _read_every_attribute()
 
 
+# Loading a dialect writes to its classes, which all contexts share.
+_LOADING = threading.Lock()
+
+
 def make_context() -> ir.Context:
     """A context that knows the upstream dialects and the project's own.
 
@@ -75,7 +80,7 @@ def make_context() -> ir.Context:
     # The bindings give these attribute classes no name, and IRDL constraints look theirs up by it.
     ir.DenseI64ArrayAttr.attr_name = ir.DenseF64ArrayAttr.attr_name = "builtin.dense_array"
     context = ir.Context()
-    with context:
+    with context, _LOADING:
         for dialect in DIALECTS:
             dialect.load()
     return context

@@ -3,6 +3,8 @@
 
 import copy
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -86,6 +88,33 @@ def test_programs_are_compiled_again_from_their_files(monkeypatch):
     monkeypatch.setattr(program, "_path", "-")
     with pytest.raises(TwofourError, match="expected a program from a file to pickle"):
         pickle.dumps(program)
+
+
+COMPILE_IN_THREADS = """
+from concurrent.futures import ThreadPoolExecutor
+import numpy as np
+import twofour
+
+OPTIONS = {"schedule": "direct"}, {"schedule": "sparse"}, {"schedule": "outer"}
+
+def run(number):
+    weights = {(i, j, 0): (i + 2) * (j + 3) * number / 64 for i in (-1, 0, 1) for j in (-1, 0, 1)}
+    twofour.stencil(weights, boundary="periodic", dtype="f32", **OPTIONS[number % 3])
+    step = twofour.stencil(weights, boundary="periodic", dtype="f32")
+    # Kernels of rows of so many channels are compiled when such an array comes.
+    channels = number % 5 + 1
+    u = np.arange(40 * channels, dtype=np.float32).reshape(5, 8, channels)
+    expected = sum(w * np.roll(u, (-i, -j), (0, 1)) for (i, j, _), w in weights.items())
+    return np.allclose(step(u), expected)
+
+with ThreadPoolExecutor(6) as pool:
+    print(all(pool.map(run, range(1, 7))))
+"""
+
+
+def test_threads_compile_at_the_same_time():
+    done = subprocess.run([sys.executable, "-c", COMPILE_IN_THREADS], capture_output=True)
+    assert (done.stdout, done.stderr) == (b"True\n", b"")
 
 
 def test_what_was_compiled_says_what_it_is():

@@ -3,6 +3,7 @@
 
 import itertools
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -71,11 +72,18 @@ def test_steps_of_a_stencil(pair, boundary, monkeypatch):
                     np.testing.assert_array_equal(u, values)
 
 
-def test_bits_of_bfloat16():
-    step = twofour.stencil(WEIGHTS, dtype="bf16")
-    u = np.random.default_rng(1).integers(0, 0x4000, SHAPE).astype(np.uint16)
-    out = np.empty_like(u)
-    np.testing.assert_array_equal(step(u, 3, out=out), step(u, 3))
+@pytest.mark.parametrize("target", ["cpu", "sim:sm_90"])
+def test_bits_of_bfloat16(target):
+    """Arrays of its bits, or of the type that ml_dtypes has: one for inputs, any for results."""
+    step = twofour.stencil(WEIGHTS, dtype="bf16", target=target)
+    values = np.random.default_rng(1).integers(0, 0x4000, SHAPE).astype(np.uint16)
+    for steps in (0, 1, 3):
+        expected = step(values, steps)
+        for given, wanted in itertools.product((np.uint16, ml_dtypes.bfloat16), repeat=2):
+            for name in ("another", "other strides", "the same"):
+                u, out = PAIRS[name](values.copy())
+                assert step(u.view(given), steps, out=out.view(wanted)).dtype == wanted
+                np.testing.assert_array_equal(out, expected)
 
 
 def leases(monkeypatch):

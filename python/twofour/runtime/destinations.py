@@ -30,7 +30,7 @@ class Destination:
         shape: Sequence[int],
         what: str = "out",
     ):
-        self.out, self._memory = out, memory
+        self.out, self._element, self._memory = out, element, memory
         if isinstance(out, np.ndarray):
             check_array(out, element, shape=shape, what=what)
             values = out
@@ -67,7 +67,12 @@ class Destination:
 
     def fill(self, result: np.ndarray):
         """Return `out` with the values of `result`, an array of the memory's module."""
-        self.out[...] = give(result, self.out, self._memory)
+        values = give(result, self.out, self._memory)
+        if isinstance(self.out, np.ndarray):
+            # Numbers of 16 bits may be spelt in two ways, and would be converted from one to other.
+            storage_view(self.out, self._element)[...] = storage_view(values, self._element)
+        else:
+            self.out[...] = values
         return self.out
 
 
