@@ -3,6 +3,7 @@
 
 import re
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Literal, get_args
 
 from twofour.errors import TwofourError
@@ -75,8 +76,11 @@ class CompileOptions:
                     "expected a GPU target for --fuse-steps auto, which predicts for GPUs only, "
                     "got target 'cpu'"
                 )
-        elif type(self.fuse_steps) is not int or self.fuse_steps < 1:
+        elif not _is_positive(self.fuse_steps):
             raise TwofourError(f"expected at least 1 fused step, got {self.fuse_steps!r}")
+        else:
+            # NumPy's integers overflow.
+            object.__setattr__(self, "fuse_steps", int(self.fuse_steps))
         if not isinstance(self.function, str | None):
             raise TwofourError(f"expected the name of a function, got {self.function!r}")
         if type(self.reassociate) is not bool:
@@ -98,6 +102,12 @@ class CompileOptions:
     def is_simulated(self) -> bool:
         """Whether GPU code is executed by the simulator."""
         return self.target.startswith(SIMULATED)
+
+
+def _is_positive(number: object) -> bool:
+    """Whether this is an integer from 1 on, of Python or NumPy."""
+    is_integer = isinstance(number, Integral) and not isinstance(number, bool)
+    return is_integer and number >= 1
 
 
 def _target_hint(target: str) -> str:

@@ -122,6 +122,13 @@ def test_what_was_compiled_says_what_it_is():
     assert repr(step) == "<Stencil heat2d_ftcs: 2 axes of f64, sparse on cpu>"
 
 
+def test_numbers_of_numpy_are_numbers():
+    counts = {"fuse_steps": np.int64(2), "threads": np.int64(1)}
+    step = twofour.stencil({(0,): 0.5, (1,): 0.25}, dtype="f64", boundary="periodic", **counts)
+    u = np.arange(9.0)
+    np.testing.assert_allclose(step(u, np.int64(2)), step(step(u)), rtol=1e-15)
+
+
 def test_updated_points():
     step = twofour.stencil({(0, -1): 0.5, (2, 0): 0.5}, boundary=("fixed", "zero"))
     assert [step.updated_points(shape) for shape in ((5, 4), [2, 9], np.array([3, 1]))] == [

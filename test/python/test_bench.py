@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from bad_input import refused
 from twofour import cost
 from twofour.bench import plots
 from twofour.bench.markdown import table_text
-from twofour.bench.predicted import exploration, heatmap, preprocessing, sweep, table2
+from twofour.bench.predicted import experiments, exploration, heatmap, preprocessing, sweep, table2
 from twofour.bench.predicted.experiments import RUN, evaluate
 from twofour.bench.predicted.setting import Setting, find_kernels, sweep_of
 from twofour.bench.predicted.tiles import predict_tile
@@ -225,6 +226,17 @@ def test_without_matplotlib_the_command_says_what_is_missing(tmp_path, monkeypat
     assert main(words) == 0
     assert "pip install 'twofour[plot]'" in capsys.readouterr().out
     assert sorted(p.name for p in tmp_path.iterdir()) == ["README.md", "results.json"]
+
+
+def test_a_folder_that_cannot_be_made_is_found_first(monkeypatch, tmp_path, capfd):
+    monkeypatch.chdir(tmp_path)
+
+    def work(*_):
+        raise AssertionError("expected nothing to be predicted")
+
+    monkeypatch.setattr(experiments, "evaluate", work)
+    words = ["bench", "ablation", "--output", "/dev/null/folder"]
+    refused(capfd, main, words, "cannot make the folder", "/dev/null/folder:1:1")
 
 
 def test_tables_show_units_bases_and_gaps():

@@ -197,6 +197,12 @@ def test_a_choice_gives_way_to_nothing():
     [
         ((), "expected a FILE or KERNEL to tune, or --measure or --commit"),
         ((KERNEL, "--measure", "d"), "expected no program with --measure"),
+        (
+            ("--measure", "d", "--dtype", "f64"),
+            "expected no --dtype with --measure, since the plan",
+        ),
+        (("--commit", "d", "--fuse-steps", "3"), "expected no --fuse-steps with --commit, since"),
+        (("--commit", "d", "--count", "5"), "expected no --count with --commit, since the plan"),
         ((KERNEL,), "expected a GPU target such as sm_90 to tune for, got 'cpu'"),
         ((KERNEL, "--prepare", "d"), "expected a GPU target such as sm_90 to tune for, got 'cpu'"),
         ((*WORDS, "--prepare", "d", "--count", "0"), "expected --count of at least 1, got '0'"),

@@ -22,6 +22,8 @@ def load_array(
 
     Raises TwofourError, located at the file, where it does not fit.
     """
+    if not path:
+        raise TwofourError("expected the name of a file to read, got ''")
     location = SourceLocation(path)
     # NumPy reads from files that can seek only.
     file = io.BytesIO(read_bytes(path)) if path == STANDARD_STREAM else path

@@ -89,6 +89,7 @@ def _predicted(options: argparse.Namespace, date: str) -> Report:
         chosen = list(RUN)
     names = _kernel_names(options)
     setting = Setting(find(options.chip or CHIP), names)
+    _check_output(options)
     return evaluate(list(dict.fromkeys(chosen)), setting, date, _command(options))
 
 
@@ -112,8 +113,7 @@ def _measured_here(
         settings["names"] = _kernel_names(options)
     chosen = list(dict.fromkeys(names)) or list(EXPERIMENTS)
     setting = CpuSetting(**settings)
-    if options.output is not None:
-        check_folder(options.output)
+    _check_output(options)
     found = evaluate(chosen, setting, date, shlex.join(words))
     _finish(found.report, options.output)
     if found.interrupted:
@@ -131,6 +131,12 @@ def _command(options: argparse.Namespace) -> str:
     if options.kernels is not None:
         words += ["--kernels", options.kernels]
     return shlex.join(words)
+
+
+def _check_output(options: argparse.Namespace) -> None:
+    """What cannot be written should not be found after minutes of work."""
+    if options.output is not None:
+        check_folder(options.output)
 
 
 def _finish(report: Report, folder: str | None) -> None:

@@ -29,7 +29,7 @@ def compile_command(options: argparse.Namespace) -> None:
     wanted = compile_options(options)
     _check_stage(options.emit, wanted.target)
     if options.emit != "bundle":
-        refuse_boundary(options.boundary, options.emit)
+        refuse_boundary(options.boundary, options.emit, wanted.target)
     path = options.output
     if path is None:
         if options.emit in BINARY_STAGES:

@@ -5,7 +5,7 @@ import argparse
 from dataclasses import fields
 
 from twofour.errors import TwofourError
-from twofour.options import CompileOptions
+from twofour.options import SME, CompileOptions
 
 
 def compile_options(arguments: argparse.Namespace, **changes: object) -> CompileOptions:
@@ -18,7 +18,13 @@ def compile_options(arguments: argparse.Namespace, **changes: object) -> Compile
     return CompileOptions(**{name: getattr(arguments, name) for name in names}, **changes)
 
 
-def refuse_boundary(boundary: str, stage: str) -> None:
+def refuse_boundary(boundary: str, stage: str, target: str) -> None:
     """Raise TwofourError for a boundary where what is written knows none."""
-    if set(boundary.split(",")) != {"fixed"}:
-        raise TwofourError(f"expected a bundle (--emit bundle) for --boundary, got '{stage}'")
+    if set(boundary.split(",")) == {"fixed"}:
+        return
+    if target in ("cpu", SME):
+        raise TwofourError(
+            f"expected no --boundary for target {target}, whose kernels leave halos to their "
+            f"callers, got '{boundary}'"
+        )
+    raise TwofourError(f"expected a bundle (--emit bundle) for --boundary, got '{stage}'")

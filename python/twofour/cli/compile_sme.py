@@ -10,6 +10,7 @@ from twofour.cli.results import check_results, write_result
 from twofour.errors import TwofourError
 from twofour.files import STANDARD_STREAM, check_output, write_files
 from twofour.kernels import Kernel
+from twofour.options import SME
 from twofour.runtime import parse_boundary
 from twofour.targets.sme.build import STAGES, compile_sme, emit
 from twofour.targets.sme.options import SmeOptions
@@ -26,7 +27,7 @@ def compile_sme_command(options: argparse.Namespace) -> None:
     stage = options.emit or "object"
     if stage not in STAGES:
         raise TwofourError(f"expected --emit {', '.join(STAGES)} for target 'sme', got '{stage}'")
-    refuse_boundary(options.boundary, stage)
+    refuse_boundary(options.boundary, stage, SME)
     path = options.output or STANDARD_STREAM
     check_results([path], options.source)
     if stage != "object":

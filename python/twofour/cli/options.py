@@ -11,6 +11,8 @@ from twofour import __version__
 from twofour.command_line import Parser
 
 STAGES = ("bundle", "ptx", "cubin", "llvm", "nvvm", "gpu", "nm", "stencil", "object")
+# What `tune` measures of itself.
+MOST_LAYOUTS = 8
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
@@ -207,7 +209,11 @@ def _add_tune(commands) -> None:
     )
     parser.add_argument("--chip", metavar="NAME", help="rank layouts for A100, H100, H200, RTX4090")
     parser.add_argument(
-        "--count", type=int, default=8, metavar="N", help="layouts to measure (default 8)"
+        "--count",
+        type=int,
+        default=MOST_LAYOUTS,
+        metavar="N",
+        help=f"layouts to measure (default {MOST_LAYOUTS})",
     )
     parser.add_argument("--shape", metavar="N[,N...]", help="extents of the domain to measure on")
     part = parser.add_mutually_exclusive_group()

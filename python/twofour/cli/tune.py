@@ -5,10 +5,13 @@ What a part does not need is not imported: `--measure` and `--commit` run withou
 """
 
 import argparse
+from dataclasses import fields
 from pathlib import Path
 
 from twofour.cli.compile_options import compile_options
+from twofour.cli.options import MOST_LAYOUTS
 from twofour.errors import TwofourError
+from twofour.options import CompileOptions
 from twofour.runtime import Progress
 from twofour.runtime.devices.simulated import SimulatedDevice
 from twofour.tune.commit import commit, finished_result
@@ -17,15 +20,19 @@ from twofour.tune.documents import MAX_COUNT
 from twofour.tune.measure import check_rounds, measure, open_for
 from twofour.tune.result import MEASURED, report
 
+# What a plan has decided, with the values that the command line has of themselves.
+_PLANNED = {
+    **{f.name: f.default for f in fields(CompileOptions) if f.name not in ("reassociate", "tuned")},
+    **{"chip": None, "count": MOST_LAYOUTS, "shape": None},
+}
+
 
 def tune_command(options: argparse.Namespace) -> None:
     """Run the parts that are asked for; raises TwofourError for what they lack."""
     alone = {"--measure": options.measure, "--commit": options.commit}
     for flag, folder in alone.items():
-        if folder is not None and options.source is not None:
-            raise TwofourError(
-                f"expected no program with {flag}, since the plan names it, got '{options.source}'"
-            )
+        if folder is not None:
+            _check_planned(options, flag)
     if options.measure is not None:
         _measure(options, options.measure)
     elif options.commit is not None:
@@ -36,6 +43,21 @@ def tune_command(options: argparse.Namespace) -> None:
         _prepare(options, options.prepare)
     else:
         _all(options)
+
+
+def _check_planned(options: argparse.Namespace, flag: str) -> None:
+    """Raise TwofourError for what the plan has decided where it is carried out."""
+    if options.source is not None:
+        raise TwofourError(
+            f"expected no program with {flag}, since the plan names it, got '{options.source}'"
+        )
+    for name, usual in _PLANNED.items():
+        value = getattr(options, name)
+        if value != usual:
+            option = f"--{name.replace('_', '-')}"
+            raise TwofourError(
+                f"expected no {option} with {flag}, since the plan names it, got '{value}'"
+            )
 
 
 def _all(options: argparse.Namespace) -> None:
