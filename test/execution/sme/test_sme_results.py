@@ -171,6 +171,38 @@ def test_matrices_of_another_owner_are_saved(tmp_path, bits):
     run_tool([EMULATOR, *cpu_flags(bits), program])
 
 
+HEADERS = '#include "copy.h"\n#include "COPY.h"\n'
+TWICE = "void twice(const double *in, double *out, const int64_t *n, const int64_t *strides)"
+PROGRAM_OF_TWO_KERNELS = """
+int main(void) {
+  const double u[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+  double v[8], w[8];
+  const int64_t extents[2] = {2, 4}, strides[1] = {4};
+  copy_sweep(u, v, extents, strides, strides);
+  twice(v, w, extents, strides);
+  for (int i = 0; i < 8; i++)
+    if (v[i] != u[i] || w[i] != 2 * u[i]) return 1;
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("flags", [(), ("-flto",)])
+def test_a_program_of_two_kernels(tmp_path, flags):
+    """Their names differ in case; each of the two files includes both headers."""
+    for name, weight in (("copy", 1.0), ("COPY", 2.0)):
+        compiled = compile_sme(Kernel(name, ((0, 0),), (weight,)), SmeOptions(dtype="f64"))
+        (tmp_path / f"{name}.o").write_bytes(compiled.data)
+        (tmp_path / f"{name}.h").write_text(compiled.header)
+    call = "{ COPY_sweep(in, out, n, strides, strides); }"
+    (tmp_path / "twice.c").write_text(f"{HEADERS}{TWICE} {call}\n")
+    (tmp_path / "main.c").write_text(f"{HEADERS}{TWICE};{PROGRAM_OF_TWO_KERNELS}")
+    parts = [tmp_path / name for name in ("main.c", "twice.c", "copy.o", "COPY.o")]
+    program = tmp_path / "main"
+    run_tool([COMPILER, "-static", "-O2", "-Wall", "-Werror", *flags, *parts, "-o", program])
+    run_tool([EMULATOR, *cpu_flags(512), program])
+
+
 PLAIN_TILE = """
 func.func @tile(%view: memref<?xf64>) {
   %c0 = arith.constant 0 : index

@@ -32,7 +32,7 @@ def header_text(interface: Interface) -> str:
     grown = [lo + hi for lo, hi in zip(interface.reach_lo, interface.reach_hi, strict=True)]
     return _TEXT.format(
         name=name,
-        guard=f"TWOFOUR_{name.upper()}_H",
+        guard=f"TWOFOUR_{name}_H",
         kernel=interface.kernel,
         type=_TYPES[interface.element],
         rank=rank,
@@ -60,9 +60,12 @@ def _words(numbers: Sequence[int]) -> str:
 
 # The run-time function of "Procedure Call Standard for the Arm 64-bit Architecture", SME support
 # routines, which compilers' libraries have had since GCC 14 and LLVM 16. As words, for assemblers
-# that do not know SME.
+# that do not know SME; once for all headers in one file, or in what link-time optimisation joins.
 _SAVE = """\
+#ifndef TWOFOUR_ARM_TPIDR2_SAVE
+#define TWOFOUR_ARM_TPIDR2_SAVE
 __asm__(
+    ".ifndef __arm_tpidr2_save\\n"
     ".pushsection .text.__arm_tpidr2_save,\\"axG\\",%progbits,__arm_tpidr2_save,comdat\\n"
     ".balign 4\\n.weak __arm_tpidr2_save\\n.type __arm_tpidr2_save, %function\\n"
     "__arm_tpidr2_save:\\n"
@@ -75,7 +78,9 @@ __asm__(
     "add x15, x15, #1\\ncmp x17, x15\\nb.ne 0b\\n"
     "1: ret\\n"
     "2: brk #1\\n"
-    ".size __arm_tpidr2_save, . - __arm_tpidr2_save\\n.popsection\\n");"""
+    ".size __arm_tpidr2_save, . - __arm_tpidr2_save\\n.popsection\\n"
+    ".endif\\n");
+#endif"""
 
 _TEXT = """\
 /* Written by twofour: {name} for Arm machines with SME, elements of {type}.{steps} */
