@@ -11,7 +11,7 @@ from twofour.identifiers import identifier
 from twofour.options import CompileOptions
 from twofour.targets.cpu.build import compile_cpu
 from twofour.targets.cpu.executable import CpuExecutable
-from twofour.targets.cpu.stages import emit
+from twofour.targets.cpu.stages import compile_object, emit
 
 HEAD = """
 !field = !stencil.field<[-1,16]x[-1,20]xf32>
@@ -113,3 +113,12 @@ def test_functions_in_c_whose_names_make_one_identifier(tmp_path):
     found = emit(str(tmp_path / "x.mlir"), options, "llvm")
     for name in ("a_b", "a_b_0", "a_b_kernel0", "a_b_kernel1"):
         assert f"define void @_mlir_ciface_{name}(" in found
+
+
+@pytest.mark.parametrize("called", ["_mlir_ciface_f", "_mlir-ciface-f"])
+def test_a_function_named_as_the_interface_of_another(tmp_path, called):
+    text = HEAD + step(f'"{called}"', 0.5) + step("f", 0.25, f'"{called}"')
+    (tmp_path / "x.mlir").write_text(text)
+    made = compile_object(str(tmp_path / "x.mlir"), CompileOptions(function="f"))
+    for name in ("f", "_mlir_ciface_f"):
+        assert f"void _mlir_ciface_{name}(" in made.header

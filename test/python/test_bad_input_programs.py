@@ -118,7 +118,20 @@ def test_invalid_programs(capfd, folder, tool, words, old, new, at, message):
             "2:1",
             "expected known bounds for argument 1",
         ),
-        ([("arith.mulf %s, %h", "math.cbrt %s")], "9:10", "the CPU target has code for"),
+        (
+            [("arith.mulf %s, %h", "math.clampf %s to [%h, %h]")],
+            "9:10",
+            "the CPU target has code for",
+        ),
+        (
+            [
+                ("arith.mulf %s, %h", "arith.sitofp %k"),
+                ("%h =", "%k = arith.constant 1 : i128\n%h ="),
+            ]
+            + [("%k : f64", "%k : i128 to f64")],
+            "10:10",
+            "expected an integer of at most 64 bits beside a float, got i128",
+        ),
         ([("  return", "  gpu.barrier\n  return")], "13:3", "the CPU target has code for"),
         (
             [

@@ -5,7 +5,7 @@ import argparse
 
 from twofour.api import find_source
 from twofour.cli.compile_options import compile_options, refuse_boundary
-from twofour.cli.results import check_results, write_result
+from twofour.cli.results import check_results, write_object, write_result
 from twofour.errors import TwofourError
 from twofour.files import STANDARD_STREAM
 from twofour.kernels import Kernel
@@ -36,6 +36,11 @@ def compile_command(options: argparse.Namespace) -> None:
             raise TwofourError(f"expected -o FILE to write the {options.emit} to")
         path = STANDARD_STREAM
     check_results([path], options.source)
+    if options.emit == "object":
+        from twofour.targets.cpu.stages import compile_object
+
+        write_object(path, "object", lambda: compile_object(source, wanted))
+        return
     if options.emit == "bundle":
         data, report = _bundle(source, wanted, options.boundary)
     else:

@@ -2,13 +2,12 @@
 """`twofour compile --target sme`: an object file and its header, or a stage of compiling it."""
 
 import argparse
-from pathlib import Path
 
 from twofour.api import find_source
 from twofour.cli.compile_options import refuse_boundary
-from twofour.cli.results import check_results, write_result
+from twofour.cli.results import check_results, write_object, write_result
 from twofour.errors import TwofourError
-from twofour.files import STANDARD_STREAM, check_output, write_files
+from twofour.files import STANDARD_STREAM
 from twofour.kernels import Kernel
 from twofour.options import SME
 from twofour.runtime import parse_boundary
@@ -33,15 +32,4 @@ def compile_sme_command(options: argparse.Namespace) -> None:
     if stage != "object":
         write_result(path, emit(source, wanted, stage).encode(), stage)
         return
-    if path == STANDARD_STREAM:
-        raise TwofourError("expected -o FILE to write the object to, and its header beside it")
-    header = str(Path(path).with_suffix(".h"))
-    if header == path:
-        raise TwofourError(f"expected another name for the object than that of its header, {path}")
-    check_output(header)
-    compiled = compile_sme(source, wanted)
-    text = compiled.header.encode()
-    write_files(
-        [(path, lambda file: file.write(compiled.data)), (header, lambda file: file.write(text))]
-    )
-    print(f"{path}: object for Arm SME, {len(compiled.data)} bytes; {header}: its header")
+    write_object(path, "object for Arm SME", lambda: compile_sme(source, wanted))

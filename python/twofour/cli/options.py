@@ -174,8 +174,8 @@ def _add_compile(commands) -> None:
     parser.add_argument(
         "--emit",
         choices=STAGES,
-        help=f"{', '.join(STAGES)} (default bundle, for sme object, with a C header beside it); "
-        "CPU: llvm, nm, stencil, object; sme: llvm, stencil, object",
+        help=f"{', '.join(STAGES)}, which has a C header beside it (default bundle, for sme "
+        "object); CPU: llvm, nm, stencil, object; sme: llvm, stencil, object",
         metavar="STAGE",
     )
     parser.set_defaults(command=_compile)

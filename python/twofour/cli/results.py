@@ -5,7 +5,8 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import BinaryIO
+from pathlib import Path
+from typing import BinaryIO, Protocol
 
 from twofour.errors import TwofourError
 from twofour.files import STANDARD_STREAM, check_output, write_files
@@ -44,3 +45,29 @@ def write_result(path: str, data: bytes, what: str) -> None:
     write_results([(path, lambda file: file.write(data))])
     if path != STANDARD_STREAM:
         print(f"{path}: {what}, {len(data)} bytes")
+
+
+class LinkedCode(Protocol):
+    """What C programs are linked with: an object file, and the header that they include."""
+
+    data: bytes
+    header: str
+
+
+def write_object(path: str, what: str, make: Callable[[], LinkedCode]) -> None:
+    """Write an object and its header beside it, and say so.
+
+    Raises TwofourError, before anything is made, where there is no place for both.
+    """
+    if path == STANDARD_STREAM:
+        raise TwofourError("expected -o FILE to write the object to, and its header beside it")
+    header = str(Path(path).with_suffix(".h"))
+    if header == path:
+        raise TwofourError(f"expected another name for the object than that of its header, {path}")
+    check_output(header)
+    made = make()
+    text = made.header.encode()
+    write_files(
+        [(path, lambda file: file.write(made.data)), (header, lambda file: file.write(text))]
+    )
+    print(f"{path}: {what}, {len(made.data)} bytes; {header}: its header")

@@ -20,7 +20,7 @@ def to_object(llvm_ir: str, triple: str, *, cpu: str = "", features: str = "") -
         message = " ".join(str(error).split())
         raise TwofourError(f"expected LLVM IR that llvmlite reads, got: {message}") from None
     machine = llvmlite.Target.from_triple(triple).create_target_machine(
-        cpu=cpu, features=features, opt=3, reloc="pic"
+        cpu=cpu, features=features, opt=3, reloc="pic", codemodel="default"
     )
     module.triple = triple
     module.data_layout = str(machine.target_data)

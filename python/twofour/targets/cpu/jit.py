@@ -7,7 +7,6 @@ from hashlib import sha256
 from itertools import count
 
 from twofour.diagnostics import located_in
-from twofour.identifiers import free_name, identifier
 from twofour.mlir import execution_engine, ir
 from twofour.mlir_support import error_at, nested_ops
 from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
@@ -15,6 +14,7 @@ from twofour.runtime.page_offset import CACHE_LINE
 from twofour.runtime.recent import Recent
 from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
 from twofour.targets.cpu.libm import call_libm
+from twofour.targets.cpu.linking import C_INTERFACE, hide_functions, rename
 from twofour.targets.cpu.rounding import add_rounding
 from twofour.targets.translation import check_translated
 
@@ -33,16 +33,30 @@ LLVM_PIPELINE = (
     "reconcile-unrealized-casts",
 )
 
+_CONVERSIONS = ("arith.fptosi", "arith.fptoui", "arith.sitofp", "arith.uitofp")
+# LLVM has code of its own for wider ones.
+_CALLED_WIDTHS = range(65, 129)
+
 
 def lower_to_llvm(module: ir.Module, filename: str = "-") -> None:
     """Run the upstream passes that end in the LLVM dialect, in place, and align kernels' stacks."""
     with located_in(filename):
         call_libm(module)
+        _check_conversions(module)
     elements = [PassElement(text, None) for text in LLVM_PIPELINE]
     run_pipeline(module, elements, PipelineOptions(filename=filename, verify=False))
     with located_in(filename):
         _check_lowered(module)
     _align_stacks(module)
+
+
+def _check_conversions(module: ir.Module) -> None:
+    """Raise TwofourError for conversions that are functions of a library which is not there."""
+    for op in nested_ops(module, *_CONVERSIONS):
+        for kind in (op.operands[0].type, op.results[0].type):
+            if isinstance(kind, ir.IntegerType) and kind.width in _CALLED_WIDTHS:
+                expected = "expected an integer of at most 64 bits beside a float"
+                raise error_at(op, f"{expected}, got {kind}")
 
 
 def _check_lowered(module: ir.Module) -> None:
@@ -76,27 +90,8 @@ def _rename_functions(module: ir.Module) -> dict[str, str]:
     fresh = (name for n in count() if (name := f"twofour_{n}") not in old)
     names = dict(zip(old, fresh, strict=False))
     for function in functions:
-        _rename(function, names[function.attributes["sym_name"].value], module)
+        rename(function, names[function.attributes["sym_name"].value], module)
     return names
-
-
-def give_identifiers(module: ir.Module) -> None:
-    """Rename functions whose names C does not take; LLVM keeps some for itself, as `llvm.x`."""
-    symbols = (op.attributes for op in module.body.operations if "sym_name" in op.attributes)
-    taken = {attributes["sym_name"].value for attributes in symbols}
-    for function in nested_ops(module, "func.func"):
-        name = function.attributes["sym_name"].value
-        plain = identifier(name)
-        if plain != name:
-            plain = free_name(plain, taken)
-            taken.add(plain)
-            _rename(function, plain, module)
-
-
-def _rename(function, name: str, module: ir.Module) -> None:
-    before = function.attributes["sym_name"].value
-    ir.SymbolTable.replace_all_symbol_uses(before, name, module.operation)
-    function.attributes["sym_name"] = ir.StringAttr.get(name)
 
 
 class CompiledModule:
@@ -109,7 +104,8 @@ class CompiledModule:
         with module.context, ir.Location.unknown():
             self._symbols = _rename_functions(module)
             lower_to_llvm(module, filename)
-        _hide_functions(module)
+        # The engine would add a wrapper of each as well.
+        hide_functions(module)
         names = _add_address_functions(module)
         self._code = _code(module, names)
 
@@ -142,8 +138,7 @@ RECENT: Recent[_Code] = Recent(16)
 def _code(module: ir.Module, names: Iterable[str]) -> _Code:
     """The code of a module in LLVM's dialect."""
     text = module.operation.get_asm(assume_verified=True)
-    if "f16" in text:
-        add_rounding(module)
+    add_rounding(module, text)
     if _has_variables(module):
         return _Code(module, names)
     return RECENT.get(sha256(text.encode()).digest(), lambda _: _Code(module, names))
@@ -157,36 +152,23 @@ def _has_variables(module: ir.Module) -> bool:
     )
 
 
-def _hide_functions(module: ir.Module) -> None:
-    """Let no function be seen from outside.
-
-    LLVM would keep a function beside the copies that it inlined, and the engine would add a wrapper
-    of each: kernels were compiled up to four times.
-    """
-    with module.context:
-        internal = ir.Attribute.parse("#llvm.linkage<internal>")
-    for op in module.body.operations:
-        if op.operation.name == "llvm.func" and op.regions[0].blocks:
-            op.attributes["linkage"] = internal
-
-
-_C_INTERFACE, _ADDRESS_SUFFIX = "_mlir_ciface_", "_address"
+_ADDRESS_SUFFIX = "_address"
 
 
 def _add_address_functions(module: ir.Module) -> list[str]:
     """Add, for every function with a C interface, one that returns its address."""
     names = [
-        name.removeprefix(_C_INTERFACE)
+        name.removeprefix(C_INTERFACE)
         for op in module.body.operations
         if op.operation.name == "llvm.func"
-        and (name := op.attributes["sym_name"].value).startswith(_C_INTERFACE)
+        and (name := op.attributes["sym_name"].value).startswith(C_INTERFACE)
     ]
     with module.context, ir.Location.unknown():
         for name in names:
             getter = ir.Module.parse(
-                f"llvm.func @{_C_INTERFACE}{name}() "
+                f"llvm.func @{C_INTERFACE}{name}() "
                 f"llvm.func @{name}{_ADDRESS_SUFFIX}() -> !llvm.ptr {{"
-                f"  %0 = llvm.mlir.addressof @{_C_INTERFACE}{name} : !llvm.ptr"
+                f"  %0 = llvm.mlir.addressof @{C_INTERFACE}{name} : !llvm.ptr"
                 "  llvm.return %0 : !llvm.ptr }"
             )
             with ir.InsertionPoint(module.body):

@@ -63,10 +63,14 @@ _FUNCTIONS = "\n".join(
 )
 
 
-def add_rounding(module: ir.Module) -> None:
-    """Add the functions to a module of the LLVM dialect."""
+def add_rounding(module: ir.Module, text: str) -> None:
+    """Add the functions to a module of the LLVM dialect whose `text` has numbers of 16 bits."""
+    if "f16" not in text:
+        return
     with module.context, ir.Location.unknown():
         source = ir.Module.parse(_FUNCTIONS)
+        # LLVM must not take them for unused, and several objects of a program may have them.
+        linkage = ir.Attribute.parse("#llvm.linkage<weak_odr>")
         with ir.InsertionPoint(module.body):
             for function in nested_ops(source.operation, "llvm.func"):
-                function.operation.clone()
+                function.operation.clone().attributes["linkage"] = linkage
