@@ -149,8 +149,11 @@ int main(void) {
 def test_a_function_with_the_name_of_one_in_c(tmp_path, name):
     Path("exp.mlir").write_text(EXPONENTIAL.replace("NAME", name))
     assert main(["compile", "exp.mlir", "--emit", "object", "-o", f"{name}.o"]) == 0
+    # Another object of the program rounds to bf16 as well.
+    Path("other.mlir").write_text(EXPONENTIAL.replace("NAME", "other"))
+    assert main(["compile", "other.mlir", "--emit", "object", "-o", "other.o"]) == 0
     Path("main.c").write_text(CALL.replace("NAME", name))
-    link("main.c", f"{name}.o")
+    link("main.c", f"{name}.o", "other.o")
     done = subprocess.run(["./main"], capture_output=True, check=True)
     got = np.array(done.stdout.split(), int).reshape(10, 2)
     points = np.arange(1, 9)
