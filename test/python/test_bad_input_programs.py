@@ -126,11 +126,11 @@ def test_invalid_programs(capfd, folder, tool, words, old, new, at, message):
         (
             [
                 ("arith.mulf %s, %h", "arith.sitofp %k"),
-                ("%h =", "%k = arith.constant 1 : i128\n%h ="),
+                ("%h =", "%k = arith.constant 1 : i65\n%h ="),
             ]
-            + [("%k : f64", "%k : i128 to f64")],
+            + [("%k : f64", "%k : i65 to f64")],
             "10:10",
-            "expected an integer of at most 64 bits beside a float, got i128",
+            "expected an integer of at most 64 bits beside a float, got i65",
         ),
         ([("  return", "  gpu.barrier\n  return")], "13:3", "the CPU target has code for"),
         (

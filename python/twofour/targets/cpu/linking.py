@@ -21,8 +21,8 @@ _X86 = ("x86_64", "amd64")
 
 
 def name_implementations(module: ir.Module) -> None:
-    """Rename the functions of a module that have a body, before it is lowered."""
-    functions = [op for op in nested_ops(module, "func.func") if op.regions[0].blocks]
+    """Rename the functions of a module, all of which have a body, before it is lowered."""
+    functions = nested_ops(module, "func.func")
     symbols = (op.attributes for op in module.body.operations if "sym_name" in op.attributes)
     taken = {attributes["sym_name"].value for attributes in symbols}
     for function in functions:
