@@ -52,6 +52,8 @@ class SingleCall:
             for number, buffer in enumerate(buffers)
             if number not in given
         ]
+        # A call goes on where the one before it ended: what that wrote last is in the near caches.
+        self._turn, self._turns = 0, int(self._tables.turns)
         # More than one where several threads of Python call at the same time.
         self._idle: deque[BoundTables] = deque(maxlen=MOST_IDLE)
 
@@ -92,7 +94,9 @@ class SingleCall:
         except IndexError:
             tables = self._tables.bind([buffer.model() for buffer in self.plan.buffers])
         tables.place(begins)
-        self._code.run(tables.stretch(0, 1), self._threads)
+        # All rounds are the same one; an odd one begins at the end.
+        self._code.run(tables.stretch(self._turn, 1), self._threads)
+        self._turn ^= self._turns
         self._idle.append(tables)
         arrays = []
         for number, buffer in self._results:

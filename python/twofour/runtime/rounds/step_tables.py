@@ -146,6 +146,12 @@ class StepTables:
         tables._finish(rounds, len(rounds) - 1)
         return tables
 
+    @property
+    def turns(self) -> bool:
+        """Whether a first round that goes up leaves the next one to go down."""
+        firsts = self._tables[0]
+        return bool((firsts[1] - firsts[0]) % 2)
+
     def bind(self, arrays: Sequence[np.ndarray]) -> "BoundTables":
         """The tables on buffers of one run."""
         return BoundTables(self, arrays)

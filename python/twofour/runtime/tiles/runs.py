@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs of tile programs one after the other, on threads that are woken once for all of them."""
 
+import ctypes
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from twofour.runtime.crew import run_table, table_of
-from twofour.runtime.tiles.program import LEG_SOURCE, LEG_TARGET, TileProgram
+from twofour.runtime.tiles.program import LEG_SOURCE, LEG_TARGET, LEG_WORDS, TileProgram
 
 
 class Leg(NamedTuple):
@@ -40,7 +41,8 @@ class Hop(NamedTuple):
 class HopTable:
     """What native code is told of hops, and the workspaces that these take, for one run at a time.
 
-    They are made one after the other, on up to so many `threads`.
+    They are made one after the other, on up to so many `threads`. A run goes on where the one
+    before it ended, up or down: what that wrote last is still in the near caches.
     """
 
     def __init__(self, hops: Sequence[Hop], threads: int):
@@ -49,17 +51,30 @@ class HopTable:
         self._workspaces = {hop.program: None for hop in hops}
         for program in self._workspaces:
             self._workspaces[program] = program.take_workspace(self._threads)
-        words, self._places = [len(hops)], []
-        for program, source, target, *rest in hops:
-            self._places += [(len(words) + LEG_SOURCE, source), (len(words) + LEG_TARGET, target)]
-            words += program.leg(self._workspaces[program], *rest)
-        self._table, self._code = table_of(words), hops[0].program.code
+        self._code = hops[0].program.code
+        self._places = [
+            (1 + LEG_WORDS * place + word, number)
+            for place, hop in enumerate(hops)
+            for word, number in ((LEG_SOURCE, hop.source), (LEG_TARGET, hop.target))
+        ]
+        self._turns = sum(hop.sweeps for hop in hops) % 2
+        self._tables = [self._words(hops, before) for before in range(1 + self._turns)]
+        self._next = 0
+
+    def _words(self, hops: Sequence[Hop], before: int) -> ctypes.Array:
+        words = [len(hops)]
+        for hop in hops:
+            workspace = self._workspaces[hop.program]
+            words += hop.program.leg(workspace, hop.sweeps, hop.whole, hop.before + before)
+        return table_of(words)
 
     def run(self, addresses: Sequence[int]) -> None:
         """Make the hops, between the arrays at these addresses."""
+        table = self._tables[self._next]
+        self._next ^= self._turns
         for word, number in self._places:
-            self._table[word] = addresses[number]
-        run_table(self._code.drive, self._table, self._threads, self._code.crew)
+            table[word] = addresses[number]
+        run_table(self._code.drive, table, self._threads, self._code.crew)
 
     def give_back(self) -> None:
         """Let other runs have the workspaces."""

@@ -7,10 +7,10 @@ which wait for it. It does its part of the rows of every command: a sweep, or a 
 Commands of a phase take turns, some rows each, such that what several of them read is in the
 caches. Where they need each other each stays some rows behind those before it, and the rows at the
 ends of parts are left to seams (see twofour.runtime.rounds.time_skewing). Phases of several turns
-go up and down the rows alternately: what one did last is still in the caches when the next one
-begins there. After each phase threads meet. Each of them writes the index of a loop: those that
-come first have met all others after the round before. Like tile_driver it is written in LLVM's
-dialect, since it works on addresses.
+go up and down the rows alternately, the first one down in an odd round: what one did last is still
+in the caches when the next one begins there. After each phase threads meet. Each of them writes the
+index of a loop: those that come first have met all others after the round before. Like tile_driver
+it is written in LLVM's dialect, since it works on addresses.
 """
 
 from functools import cache
@@ -104,8 +104,9 @@ func.func private @rounds(%program: !llvm.ptr, %views: !llvm.ptr, %first_round: 
 {program}
   %period = llvm.sub %rounds, %start : i64
   %counts = llvm.icmp "sge" %index_view, %zero : i64
+  %first_direction = llvm.and %first_round, %one : i64
   %last_direction = scf.for %counted = %zero to %count step %one
-      iter_args(%direction = %zero) -> (i64) : i64 {{
+      iter_args(%direction = %first_direction) -> (i64) : i64 {{
     %number = llvm.add %first_round, %counted : i64
     %is_early = llvm.icmp "slt" %number, %start : i64
     %behind_start = llvm.sub %number, %start : i64
