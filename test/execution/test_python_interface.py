@@ -112,8 +112,30 @@ with ThreadPoolExecutor(6) as pool:
 """
 
 
-def test_threads_compile_at_the_same_time():
-    done = subprocess.run([sys.executable, "-c", COMPILE_IN_THREADS], capture_output=True)
+# Kernels for arrays larger than the caches are compiled when such an array comes.
+CALL_IN_THREADS = """
+from concurrent.futures import ThreadPoolExecutor
+import sys
+import numpy as np
+import twofour
+
+step = twofour.stencil({(0, 0): 0.5, (0, 1): 0.25, (1, 0): 0.25}, dtype="f64", threads=1)
+simulated = twofour.stencil({(0, 0): 0.5, (0, 1): 0.5}, dtype="f64", target="sim:sm_90")
+large = np.ones((3000, 3000))
+sys.setswitchinterval(1e-4)
+
+def run(number):
+    u = np.full((5, 8), float(number))
+    return (step(large) == 1).all() and all((simulated(u, 2) == number).all() for _ in range(6))
+
+with ThreadPoolExecutor(4) as pool:
+    print(all(pool.map(run, range(4))))
+"""
+
+
+@pytest.mark.parametrize("program", [COMPILE_IN_THREADS, CALL_IN_THREADS])
+def test_several_threads(program):
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True)
     assert (done.stdout, done.stderr) == (b"True\n", b"")
 
 

@@ -149,7 +149,7 @@ def test_three_axes(boundary):
 def test_buffers_of_another_domain_are_let_go_before_new_ones_are_made(monkeypatch):
     stepper = stepper_of(STAR_1D, parse_boundary("zero", 1))
     stepper.advance(np.ones(100), 2)
-    buffers = [weakref.ref(buffer) for buffer in stepper._idle[2]._buffers]
+    buffers = [weakref.ref(buffer) for buffer in stepper._idle[0][2]._buffers]
     alive = []
     zeros = stepper.memory.zeros
 

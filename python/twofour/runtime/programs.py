@@ -4,6 +4,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from threading import RLock
 
 from twofour.errors import TwofourError
 from twofour.runtime.boundary import AxisBoundary, check_fixed, parse_boundary
@@ -26,6 +27,10 @@ from twofour.runtime.recent import Recent
 STEPPERS = 2
 
 Boundary = str | Sequence[str | AxisBoundary] | None
+
+
+# Threads that call a program at the same time share its device and its kernels.
+_OPENING = RLock()
 
 
 class LoadedProgram:
@@ -51,13 +56,15 @@ class LoadedProgram:
     @property
     def device(self) -> Device:
         """The device, opened; raises TwofourError where it is not there."""
-        self._device = open_device(self._device, self.target)
+        with _OPENING:
+            self._device = open_device(self._device, self.target)
         return self._device
 
     def kernels(self) -> dict[str, DeviceKernel]:
         """The kernels, loaded; raises TwofourError where the device cannot run them."""
-        if self._kernels is None:
-            self._kernels = self.device.load(self.bundle)
+        with _OPENING:
+            if self._kernels is None:
+                self._kernels = self.device.load(self.bundle)
         return self._kernels
 
     def __repr__(self) -> str:

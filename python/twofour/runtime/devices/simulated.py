@@ -4,6 +4,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import RLock
 
 import numpy as np
 
@@ -43,18 +44,23 @@ class SimulatedDevice:
         # Buffers of one call belong together, and end with it.
         self.stream = object()
         self._buffers: list[np.ndarray] = []
+        self._one_call = RLock()
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        """A context for one call: buffers made in it are released at its end."""
-        kept, self._buffers = self._buffers, []
-        self.stream = object()
-        try:
-            yield
-        finally:
-            for buffer in self._buffers:
-                self.gpu.memory.release(buffer)
-            self._buffers = kept
+        """A context for one call: buffers made in it are released at its end.
+
+        Calls of other threads wait.
+        """
+        with self._one_call:
+            kept, self._buffers = self._buffers, []
+            self.stream = object()
+            try:
+                yield
+            finally:
+                for buffer in self._buffers:
+                    self.gpu.memory.release(buffer)
+                self._buffers = kept
 
     def empty(self, shape: Sequence[int], dtype: np.dtype | type) -> np.ndarray:
         return self._kept(self.gpu.memory.empty(shape, dtype))

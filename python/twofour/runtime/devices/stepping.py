@@ -7,6 +7,7 @@ of `alignment` bytes, the pitch of rows is one too, and what lies between a row'
 multiples belongs to the buffer and holds zeros.
 """
 
+from collections import deque
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -60,7 +61,7 @@ class DeviceLinearStepper(LinearStepper):
         self.edges = edges
         self.granule = max(1, alignment // element.itemsize)
         # Buffers of the last run, with everything bound to them and recorded on them.
-        self._idle: tuple[object, LinearPlan, _DeviceState] | None = None
+        self._idle: deque[tuple[object, LinearPlan, _DeviceState]] = deque(maxlen=1)
 
     def advance(
         self,
@@ -84,8 +85,11 @@ class DeviceLinearStepper(LinearStepper):
         return super().advance(u, steps, report)
 
     def _start(self, plan: LinearPlan, u: np.ndarray) -> "_DeviceState":
-        idle, self._idle = self._idle, None
         state = None
+        try:
+            idle = self._idle.pop()
+        except IndexError:
+            idle = None
         if idle is not None and idle[0] == self.memory.stream and idle[1] is plan:
             state = idle[2]
         # What is of no use here leaves its memory to what is made instead.
@@ -99,7 +103,7 @@ class DeviceLinearStepper(LinearStepper):
         result = state.result()
         # Slabs hold copies of the fixed rims of one run.
         if plan.fused is None or not plan.fused.slabs:
-            self._idle = self.memory.stream, plan, state
+            self._idle.append((self.memory.stream, plan, state))
         return result
 
 

@@ -11,10 +11,10 @@ Who leads has taken the threads that it leads: nobody else posts to them until t
 """
 
 import platform
-from functools import cache
 
 from twofour.mlir import ir
 from twofour.runtime import Crew, crew_code
+from twofour.runtime.once import made_once
 from twofour.targets.cpu.jit import CompiledModule
 from twofour.targets.cpu.make_way import MAKE_WAY
 from twofour.targets.cpu.words import WORD, load_words
@@ -32,7 +32,7 @@ WAITING, POSTED, ASLEEP, DISMISSED = range(4)
 _PAUSES = {"x86_64": "pause", "amd64": "pause", "aarch64": "yield", "arm64": "yield"}
 
 
-@cache
+@made_once
 def native_crew() -> Crew:
     """The threads of this process; the code is compiled once."""
     context = ir.Context()

@@ -4,7 +4,6 @@
 import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 
@@ -34,6 +33,7 @@ from twofour.runtime import (
     field_element_type,
     resolve_threads,
 )
+from twofour.runtime.once import made_once
 from twofour.runtime.tiles.folding import Folding
 from twofour.targets.cpu.build import CompiledCpu, compile_cpu
 from twofour.targets.cpu.crew import native_crew
@@ -86,7 +86,7 @@ class CpuExecutable:
             rare = _split_off(compiled.module, PAST_CACHES_ATTRIBUTE)
         self._code = CompiledModule(compiled.module, compiled.filename)
         # Compiled when it is needed: by far not all arrays are larger than the caches.
-        self._rare_code = cache(lambda: CompiledModule(rare, compiled.filename))
+        self._rare_code = made_once(lambda: CompiledModule(rare, compiled.filename))
 
     @property
     def is_linear(self) -> bool:
@@ -107,7 +107,9 @@ class CpuExecutable:
         beside = name + PAST_CACHES
         past_caches = None
         if beside in self._kernel_inputs:
-            past_caches = cache(lambda: self._kernel_of(self._rare_code(), beside, rank, outputs))
+            past_caches = made_once(
+                lambda: self._kernel_of(self._rare_code(), beside, rank, outputs)
+            )
         return self._kernel_of(self._code, name, rank, outputs, past_caches)
 
     def _kernel_of(

@@ -13,10 +13,9 @@ index of a loop: those that come first have met all others after the round befor
 it is written in LLVM's dialect, since it works on addresses.
 """
 
-from functools import cache
-
 from twofour.mlir import ir
 from twofour.runtime import STRETCH_WORDS, Command, Phase, StepCode, step_code
+from twofour.runtime.once import made_once
 from twofour.targets.cpu.barrier import DECLARATIONS, SPINS, meet
 from twofour.targets.cpu.crew import native_crew
 from twofour.targets.cpu.jit import CompiledModule
@@ -39,7 +38,7 @@ def _copy(rank: int, itemsize: int) -> int:
     return tile_driver(rank, itemsize).copy
 
 
-@cache
+@made_once
 def _compiled(most_views: int) -> tuple[int, object]:
     context = ir.Context()
     with context, ir.Location.unknown():

@@ -12,10 +12,9 @@ Both are written in LLVM's dialect: they work on addresses, and views of `copy_c
 backwards, which memrefs may not.
 """
 
-from functools import cache
-
 from twofour.mlir import ir
 from twofour.runtime import ARRAY_WORDS, LEG_WORDS, TileCode, tile_code
+from twofour.runtime.once import made_once
 from twofour.targets.cpu.barrier import DECLARATIONS, SPINS, meet
 from twofour.targets.cpu.crew import native_crew
 from twofour.targets.cpu.jit import CompiledModule
@@ -24,9 +23,9 @@ from twofour.targets.cpu.words import load_words
 DRIVE, COPY = "drive_legs", "copy_cells"
 
 
-@cache
+@made_once
 def tile_driver(rank: int, itemsize: int) -> TileCode:
-    """`drive_tiles`, and `copy_cells` for views of this rank and bytes an element.
+    """`drive_legs`, and `copy_cells` for views of this rank and bytes an element.
 
     Compiled once a process: that takes as long as a kernel does.
     """
