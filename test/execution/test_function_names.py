@@ -11,7 +11,8 @@ from twofour.identifiers import identifier
 from twofour.options import CompileOptions
 from twofour.targets.cpu.build import compile_cpu
 from twofour.targets.cpu.executable import CpuExecutable
-from twofour.targets.cpu.stages import compile_object, emit
+from twofour.targets.cpu.objects import compile_object
+from twofour.targets.cpu.stages import emit
 
 HEAD = """
 !field = !stencil.field<[-1,16]x[-1,20]xf32>

@@ -176,6 +176,20 @@ INTERFACE = "void _mlir_ciface_f("
         ("f32", "i1", "f64", "%c", "double _mlir_ciface_f(twofour_view1_f32 *argument0, bool arg"),
         ("i1", "f32", "!F", "%u", f"{INTERFACE}twofour_view1_i1 *result, twofour_view1_i1 *arg"),
         ("i8", "index", "!F, f64", "%u, %c", f"{INTERFACE}f_results *results, twofour_view1_i8 *"),
+        (
+            "i1",
+            "i1",
+            "i1",
+            "%k",
+            "bool _mlir_ciface_f(twofour_view1_i1 *argument0, bool argument1)",
+        ),
+        (
+            "f16",
+            "bf16",
+            "bf16, f64",
+            "%k, %c",
+            "#if defined(__BFLT16_MAX__) typedef struct { __bf16",
+        ),
         ("f16", "i37", "f64", "%c", "/* _mlir_ciface_f takes i37, which C has no type for. */"),
     ],
 )
@@ -224,7 +238,7 @@ def test_the_header_of_a_function_with_a_loop():
     text = " ".join(Path("loop.h").read_text().split())
     assert "in1: what a loop counts or carries * in2: argument 3 * out0" in text
     assert re.search(
-        r"#ifdef __FLT16_MAX__ void _mlir_ciface_f\([^)]*_Float16 argument3\); #endif", text
+        r"#if defined\(__FLT16_MAX__\) void _mlir_ciface_f\([^)]*_Float16 argument3\); #endif", text
     )
 
 
@@ -237,8 +251,41 @@ def test_the_header_of_a_function_that_does_more_than_sweep():
     assert "void _mlir_ciface_f_kernel0(" in text and "calls it on" not in text
 
 
-def test_an_object_whose_header_has_no_place(capfd):
-    write_heat(Path("heat.mlir"))
-    Path("heat.h").mkdir()
-    words = ["compile", "heat.mlir", "--emit", "object", "-o", "heat.o"]
-    refused(capfd, main, words, "cannot write the file: it is a directory", "heat.h:1:1")
+@pytest.mark.parametrize(
+    ("output", "message", "at"),
+    [
+        ("folder.o", "cannot write the file: it is a directory", "folder.h:1:1"),
+        ("./x.h", "expected another name for the object than that of its header", None),
+        ("heat.o", "expected another file than that of the program, got 'heat.h'", None),
+    ],
+)
+def test_an_object_whose_header_has_no_place(capfd, output, message, at):
+    write_heat(Path("heat.h"))
+    Path("folder.h").mkdir()
+    words = ["compile", "heat.h", "--emit", "object", "-o", output]
+    refused(capfd, main, words, message, at or "<command-line>:1:")
+
+
+BIT = """
+func.func @bit(%u : !stencil.field<[0,8]xf64>, %k : i32) -> i1 {
+  %odd = arith.trunci %k : i32 to i1
+  return %odd : i1
+}
+"""
+BITS = """
+#include "bit.h"
+int main(void) {
+  for (int k = 0; k < 8; k++)
+    if (_mlir_ciface_bit(0, k) != k % 2) return 1;
+  return 0;
+}
+"""
+
+
+@needs_cc
+def test_a_bit_is_a_bool():
+    Path("bit.mlir").write_text(BIT)
+    assert main(["compile", "bit.mlir", "--emit", "object", "-o", "bit.o"]) == 0
+    Path("main.c").write_text(BITS)
+    link("main.c", "bit.o")
+    subprocess.run(["./main"], check=True)

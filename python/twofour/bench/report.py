@@ -12,9 +12,10 @@ from twofour.bench import plots
 from twofour.bench.markdown import page
 from twofour.bench.section import Section
 from twofour.errors import SourceLocation, TwofourError
-from twofour.files import write_files
+from twofour.files import check_output, write_files
 
 FORMAT = 1
+RESULTS = "results.json"
 # What may change the figures of a report.
 _PACKAGES = ("numpy", "networkx", "llvmlite", "torch-mlir", "matplotlib")
 
@@ -74,12 +75,13 @@ def versions() -> dict[str, str]:
 
 
 def check_folder(folder: str) -> None:
-    """Make the folder of a report; raises TwofourError where that is not possible."""
+    """Make the folder of a report; raises TwofourError where nothing can be written there."""
     try:
         os.makedirs(folder, exist_ok=True)
     except (OSError, ValueError) as failure:
         reason = (getattr(failure, "strerror", None) or str(failure)).lower()
         raise TwofourError(f"cannot make the folder: {reason}", SourceLocation(folder)) from None
+    check_output(os.path.join(folder, RESULTS))
 
 
 def write_report(report: Report, folder: str) -> list[str]:
@@ -89,7 +91,7 @@ def write_report(report: Report, folder: str) -> list[str]:
     """
     check_folder(folder)
     contents = {
-        "results.json": json.dumps(report.as_dict(), indent=1) + "\n",
+        RESULTS: json.dumps(report.as_dict(), indent=1) + "\n",
         "README.md": report.markdown(),
     }
     files = {name: text.encode() for name, text in contents.items()}

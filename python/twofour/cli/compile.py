@@ -37,9 +37,9 @@ def compile_command(options: argparse.Namespace) -> None:
         path = STANDARD_STREAM
     check_results([path], options.source)
     if options.emit == "object":
-        from twofour.targets.cpu.stages import compile_object
+        from twofour.targets.cpu.objects import compile_object
 
-        write_object(path, "object", lambda: compile_object(source, wanted))
+        write_object(path, options.source, "object", lambda: compile_object(source, wanted))
         return
     if options.emit == "bundle":
         data, report = _bundle(source, wanted, options.boundary)

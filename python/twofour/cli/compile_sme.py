@@ -32,4 +32,4 @@ def compile_sme_command(options: argparse.Namespace) -> None:
     if stage != "object":
         write_result(path, emit(source, wanted, stage).encode(), stage)
         return
-    write_object(path, "object for Arm SME", lambda: compile_sme(source, wanted))
+    write_object(path, options.source, "object for Arm SME", lambda: compile_sme(source, wanted))

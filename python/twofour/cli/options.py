@@ -11,8 +11,8 @@ from twofour import __version__
 from twofour.command_line import Parser
 
 STAGES = ("bundle", "ptx", "cubin", "llvm", "nvvm", "gpu", "nm", "stencil", "object")
-# What `tune` measures of itself.
-MOST_LAYOUTS = 8
+# Layouts that `tune` prepares where nobody says how many, and samples of each.
+DEFAULT_COUNT, DEFAULT_ROUNDS = 8, 9
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
@@ -211,9 +211,9 @@ def _add_tune(commands) -> None:
     parser.add_argument(
         "--count",
         type=int,
-        default=MOST_LAYOUTS,
+        default=DEFAULT_COUNT,
         metavar="N",
-        help=f"layouts to measure (default {MOST_LAYOUTS})",
+        help=f"layouts to measure (default {DEFAULT_COUNT})",
     )
     parser.add_argument("--shape", metavar="N[,N...]", help="extents of the domain to measure on")
     part = parser.add_mutually_exclusive_group()
@@ -236,7 +236,11 @@ def add_measuring(parser: argparse.ArgumentParser) -> None:
         help="cuda (default), cuda:N, or sim, which counts instead of timing",
     )
     parser.add_argument(
-        "--rounds", type=int, default=9, metavar="N", help="samples of each layout (default 9)"
+        "--rounds",
+        type=int,
+        default=DEFAULT_ROUNDS,
+        metavar="N",
+        help=f"samples of each layout (default {DEFAULT_ROUNDS})",
     )
 
 

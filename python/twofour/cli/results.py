@@ -48,26 +48,25 @@ def write_result(path: str, data: bytes, what: str) -> None:
 
 
 class LinkedCode(Protocol):
-    """What C programs are linked with: an object file, and the header that they include."""
+    """An object file and the C header for it."""
 
     data: bytes
     header: str
 
 
-def write_object(path: str, what: str, make: Callable[[], LinkedCode]) -> None:
+def write_object(path: str, source: str, what: str, make: Callable[[], LinkedCode]) -> None:
     """Write an object and its header beside it, and say so.
 
-    Raises TwofourError, before anything is made, where there is no place for both.
+    `source` is the program's file. Raises TwofourError, before anything is made, where there is no
+    place for both.
     """
     if path == STANDARD_STREAM:
         raise TwofourError("expected -o FILE to write the object to, and its header beside it")
     header = str(Path(path).with_suffix(".h"))
-    if header == path:
+    if os.path.realpath(header) == os.path.realpath(path):
         raise TwofourError(f"expected another name for the object than that of its header, {path}")
-    check_output(header)
+    check_results([path, header], source)
     made = make()
-    text = made.header.encode()
-    write_files(
-        [(path, lambda file: file.write(made.data)), (header, lambda file: file.write(text))]
-    )
+    contents = (path, made.data), (header, made.header.encode())
+    write_files([(name, lambda file, data=data: file.write(data)) for name, data in contents])
     print(f"{path}: {what}, {len(made.data)} bytes; {header}: its header")

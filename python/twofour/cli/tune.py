@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from twofour.cli.compile_options import compile_options
-from twofour.cli.options import MOST_LAYOUTS
+from twofour.cli.options import DEFAULT_COUNT, DEFAULT_ROUNDS
 from twofour.errors import TwofourError
 from twofour.options import CompileOptions
 from twofour.runtime import Progress
@@ -20,19 +20,23 @@ from twofour.tune.documents import MAX_COUNT
 from twofour.tune.measure import check_rounds, measure, open_for
 from twofour.tune.result import MEASURED, report
 
-# What a plan has decided, with the values that the command line has of themselves.
+# What a plan has decided, and what belongs to one part alone, as the command line has it by itself.
 _PLANNED = {
-    **{f.name: f.default for f in fields(CompileOptions) if f.name not in ("reassociate", "tuned")},
-    **{"chip": None, "count": MOST_LAYOUTS, "shape": None},
+    **{f.name: f.default for f in fields(CompileOptions) if f.name != "tuned"},
+    **{"chip": None, "count": DEFAULT_COUNT, "shape": None},
 }
+_MEASURING = {"device": None, "rounds": DEFAULT_ROUNDS}
 
 
 def tune_command(options: argparse.Namespace) -> None:
     """Run the parts that are asked for; raises TwofourError for what they lack."""
-    alone = {"--measure": options.measure, "--commit": options.commit}
-    for flag, folder in alone.items():
-        if folder is not None:
-            _check_planned(options, flag)
+    if options.measure is not None:
+        _check_alone(options, "--measure", _PLANNED, "since the plan names it")
+    elif options.commit is not None:
+        _check_alone(options, "--commit", _PLANNED, "since the plan names it")
+        _check_alone(options, "--commit", _MEASURING, "which measures nothing")
+    elif options.prepare is not None:
+        _check_alone(options, "--prepare", _MEASURING, "which measures nothing", program=True)
     if options.measure is not None:
         _measure(options, options.measure)
     elif options.commit is not None:
@@ -45,19 +49,20 @@ def tune_command(options: argparse.Namespace) -> None:
         _all(options)
 
 
-def _check_planned(options: argparse.Namespace, flag: str) -> None:
-    """Raise TwofourError for what the plan has decided where it is carried out."""
-    if options.source is not None:
-        raise TwofourError(
-            f"expected no program with {flag}, since the plan names it, got '{options.source}'"
-        )
-    for name, usual in _PLANNED.items():
-        value = getattr(options, name)
-        if value != usual:
-            option = f"--{name.replace('_', '-')}"
-            raise TwofourError(
-                f"expected no {option} with {flag}, since the plan names it, got '{value}'"
-            )
+def _check_alone(
+    options: argparse.Namespace, flag: str, usual: dict, why: str, *, program: bool = False
+) -> None:
+    """Raise TwofourError for options that one part does not take, and for a program where none is.
+
+    `usual` has their names, and what they are where nobody gives them.
+    """
+    if options.source is not None and not program:
+        raise TwofourError(f"expected no program with {flag}, {why}, got '{options.source}'")
+    for name, value in usual.items():
+        got = getattr(options, name)
+        if got != value:
+            option = "no-reassociate" if name == "reassociate" else name.replace("_", "-")
+            raise TwofourError(f"expected no --{option} with {flag}, {why}, got '{got}'")
 
 
 def _all(options: argparse.Namespace) -> None:

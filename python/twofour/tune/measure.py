@@ -106,12 +106,18 @@ def _resumed(folder: str | os.PathLike, new: Result) -> Result:
         return new
     for what in ("plan", "device"):
         expected, got = getattr(new, what), getattr(found, what)
-        if expected != got or len(found.samples) != len(new.samples):
+        if expected != got:
             raise TwofourError(
                 f"expected what was measured for {what} {expected}, got {got}; remove the file to "
                 "begin anew",
                 SourceLocation(str(Path(folder) / NAME)),
             )
+    if len(found.samples) != len(new.samples):
+        raise TwofourError(
+            f"expected samples of {len(new.samples)} layouts, got {len(found.samples)}; remove the "
+            "file to begin anew",
+            SourceLocation(str(Path(folder) / NAME)),
+        )
     return found
 
 

@@ -31,7 +31,7 @@ from twofour.tune.plan import NAME, Planned, TuningPlan
 from twofour.tune.result import NAME as RESULT
 from twofour.tune.result import read_result
 
-COUNT = 8
+DEFAULT_COUNT = 8
 
 
 def prepare(
@@ -40,7 +40,7 @@ def prepare(
     gpu: GpuModel,
     folder: str | os.PathLike,
     *,
-    count: int = COUNT,
+    count: int = DEFAULT_COUNT,
     shape: Sequence[int] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> TuningPlan:

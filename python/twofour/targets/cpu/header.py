@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from twofour.mlir import ir
 from twofour.mlir_support import functions
-from twofour.runtime import Loop, View
+from twofour.runtime import View
+from twofour.runtime.loops import nested_launches
 from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE, PAST_CACHES_ATTRIBUTE
 from twofour.targets.cpu.linking import C_INTERFACE, c_name
 from twofour.targets.plan import KernelCall, NoPlan, read_calls
@@ -85,14 +86,15 @@ def _comment(lines: Sequence[str]) -> list[str]:
 def _prototype(
     op, parameters: Iterable[tuple[ir.Type, str]], types: dict[str, str], more: Sequence[str]
 ) -> list[str]:
-    """The declaration of a function's C interface, of compilers that have its types."""
+    """The declaration of a function's C interface, for compilers that have its types."""
     name = c_name(op)
     try:
         words = [*(_declared(kind, word, types) for kind, word in parameters), *more]
         results = [_result(kind, types) for kind in op.type.results]
     except _NoName as missing:
         return [f"/* {name} takes {missing}, which C has no type for. */"]
-    returned = "void"
+    needed = {word.split()[0] for word in (*words, *results)}
+    lines, returned = [], "void"
     if len(results) == 1 and not isinstance(op.type.results[0], ir.MemRefType):
         returned = results[0]
     elif len(results) == 1:
@@ -100,16 +102,14 @@ def _prototype(
     elif results:
         several = f"{name.removeprefix(C_INTERFACE)}_results"
         members = " ".join(f"{kind} result{i};" for i, kind in enumerate(results))
-        types[several] = f"typedef struct {{ {members} }} {several};\n"
+        lines.append(f"typedef struct {{ {members} }} {several};")
         words.insert(0, f"{several} *results")
     line = f"{returned} {name}({', '.join(words) or 'void'});"
     if len(line) > _WIDTH:
         line = f"{returned} {name}(\n    " + ",\n    ".join(words) + ");"
-    lines = [line]
-    for word, macro in _MACROS.items():
-        if any(word in text.split() for text in (returned, *words)):
-            lines = [f"#ifdef {macro}", *lines, "#endif"]
-    return lines
+    lines.append(line)
+    macros = [f"defined({_MACROS[word]})" for word in sorted(needed & _MACROS.keys())]
+    return [f"#if {' && '.join(macros)}", *lines, "#endif"] if macros else lines
 
 
 def _declared(kind: ir.Type, name: str, types: dict[str, str]) -> str:
@@ -152,17 +152,9 @@ def _first_calls(known: Sequence, inputs: dict[str, int]) -> dict[str, str]:
         arguments = len(op.type.inputs)
         buffers = [f"a buffer of {_times(shape)}" for shape, _ in sequence.workspaces]
         names = [*(f"argument {i}" for i in range(arguments)), *buffers]
-        for call in _calls(sequence.steps):
+        for call in nested_launches(sequence.steps):
             found.setdefault(call.name, _places(c_name(op), call, names))
     return found
-
-
-def _calls(steps: Iterable) -> Iterable[KernelCall]:
-    for step in steps:
-        if isinstance(step, Loop):
-            yield from _calls(step.body)
-        else:
-            yield step
 
 
 def _places(caller: str, call: KernelCall, names: Sequence[str]) -> str:

@@ -21,7 +21,10 @@ _X86 = ("x86_64", "amd64")
 
 
 def name_implementations(module: ir.Module) -> None:
-    """Rename the functions of a module, all of which have a body, before it is lowered."""
+    """Rename the functions of a module, all of which have a body, before it is lowered.
+
+    To an identifier behind `impl.`, each one its own. What they return of i1 is a byte of C.
+    """
     functions = nested_ops(module, "func.func")
     symbols = (op.attributes for op in module.body.operations if "sym_name" in op.attributes)
     taken = {attributes["sym_name"].value for attributes in symbols}
@@ -32,7 +35,16 @@ def name_implementations(module: ir.Module) -> None:
             taken.add(plain)
             rename(function, plain, module)
     for function in functions:
+        _extend_bits(function)
         rename(function, f"{_IMPLEMENTATION}{function.attributes['sym_name'].value}", module)
+
+
+def _extend_bits(function) -> None:
+    """Fill the byte that C reads of a result of one bit."""
+    extended = ir.DictAttr.get({"llvm.zeroext": ir.UnitAttr.get()})
+    kinds = [str(kind) for kind in function.type.results]
+    if kinds == ["i1"]:
+        function.attributes["res_attrs"] = ir.ArrayAttr.get([extended])
 
 
 def rename(function, name: str, module: ir.Module) -> None:

@@ -4,9 +4,10 @@
 from twofour.mlir import ir
 from twofour.mlir_support import nested_ops
 
-# In integers; NaNs stay NaNs.
+# In integers; NaNs stay NaNs. LLVM must not take these functions for unused, and several objects of
+# a program may have them.
 _FROM_F32_TO_BF16 = """
-llvm.func @__truncsfbf2(%x: f32) -> bf16 {
+llvm.func weak_odr hidden @__truncsfbf2(%x: f32) -> bf16 {
   %sixteen = llvm.mlir.constant(16 : i32) : i32
   %one = llvm.mlir.constant(1 : i32) : i32
   %half = llvm.mlir.constant(32767 : i32) : i32
@@ -28,7 +29,7 @@ llvm.func @__truncsfbf2(%x: f32) -> bf16 {
 # Rounding twice would be wrong near the middle of two numbers. Of what f32 cannot hold, the number
 # towards zero with its last bit set lies on the same side of every middle.
 _FROM_F64 = """
-llvm.func @NAME(%x: f64) -> TYPE {
+llvm.func weak_odr hidden @NAME(%x: f64) -> TYPE {
   %one = llvm.mlir.constant(1 : i32) : i32
   %near = llvm.fptrunc %x : f64 to f32
   %back = llvm.fpext %near : f32 to f64
@@ -69,8 +70,6 @@ def add_rounding(module: ir.Module, text: str) -> None:
         return
     with module.context, ir.Location.unknown():
         source = ir.Module.parse(_FUNCTIONS)
-        # LLVM must not take them for unused, and several objects of a program may have them.
-        linkage = ir.Attribute.parse("#llvm.linkage<weak_odr>")
         with ir.InsertionPoint(module.body):
             for function in nested_ops(source.operation, "llvm.func"):
-                function.operation.clone().attributes["linkage"] = linkage
+                function.operation.clone()

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The driver of the target for Arm SME: from one linear step to an object file and its header."""
 
-from dataclasses import dataclass
-
 from twofour.analysis import Analysis, LinearSweep, Source, analyse, load_program
 from twofour.diagnostics import located_in
 from twofour.dialects.stencil.outer_ops import OuterSumOp
@@ -20,20 +18,13 @@ from twofour.mlir_support import error_at, functions, nested_ops
 from twofour.passes import ModulePass
 from twofour.program import select_function
 from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
+from twofour.targets.object_file import LinkedObject
 from twofour.targets.sme.arm_object import to_arm_object
 from twofour.targets.sme.header import Interface, header_text
 from twofour.targets.sme.lowering import to_llvm_ir
 from twofour.targets.sme.options import SmeOptions
 
 STAGES = ("stencil", "llvm", "object")
-
-
-@dataclass(frozen=True)
-class SmeObject:
-    """An object file and the C header for it."""
-
-    data: bytes
-    header: str
 
 
 def outer_passes(options: SmeOptions) -> list[ModulePass]:
@@ -47,7 +38,7 @@ def outer_passes(options: SmeOptions) -> list[ModulePass]:
     ]
 
 
-def compile_sme(source: Source, options: SmeOptions) -> SmeObject:
+def compile_sme(source: Source, options: SmeOptions) -> LinkedObject:
     """Compile a file or kernel that is one linear step.
 
     Raises TwofourError, located in the file, for a program that cannot be read, is anything else
@@ -55,7 +46,7 @@ def compile_sme(source: Source, options: SmeOptions) -> SmeObject:
     """
     found, sweep = _scheduled(source, options)
     text, interface = _lowered(found, sweep)
-    return SmeObject(to_arm_object(text), header_text(interface))
+    return LinkedObject(to_arm_object(text), header_text(interface))
 
 
 def emit(source: Source, options: SmeOptions, stage: str) -> str:
