@@ -11,6 +11,7 @@ from twofour.mlir_support import defining_op, is_inside, nested_ops
 from twofour.targets.cpu.kernel_abi import EntryConstants, shifted
 from twofour.targets.cpu.lanes import Width, read_lanes, write_lanes
 from twofour.targets.cpu.row_sums import Rows
+from twofour.targets.math_functions import CALLED_FUNCTIONS
 
 # Ops that LLVM has vectors of instructions for. Not so quotients of integers: in lanes that a mask
 # leaves out they would divide by zero.
@@ -23,12 +24,6 @@ _INSTRUCTIONS = {
         "math": "absf absi ceil copysign floor fma round roundeven rsqrt sqrt trunc",
     }.items()
     for name in names.split()
-}
-# Functions that are called for each lane.
-_CALLS = {
-    f"math.{name}"
-    for name in """acos acosh asin asinh atan atan2 atanh cbrt cos cosh erf erfc exp exp2 expm1
-        log log10 log1p log2 powf sin sinh tan tanh""".split()
 }
 _STENCIL = {f"stencil.{name}" for name in ("access", "index", "store_result", "return")}
 _NUMBERS = ("arith.", "math.", "memref.load")
@@ -68,14 +63,14 @@ def _has_code(op, varies: bool, in_branch: bool) -> bool:
     if name == "scf.if":
         return len(op.results) > 0
     if varies:
-        return name in _INSTRUCTIONS or (name in _CALLS and not in_branch)
+        return name in _INSTRUCTIONS or (name in CALLED_FUNCTIONS and not in_branch)
     is_number = name.startswith(_NUMBERS) and len(op.results) == 1
     return is_number and not (in_branch and name in _TRAPPING)
 
 
 def calls_functions(apply: ApplyOp) -> bool:
     """Whether a region computes something that there are no instructions for."""
-    return any(op.operation.name in _CALLS for op in _ops(apply))
+    return any(op.operation.name in CALLED_FUNCTIONS for op in _ops(apply))
 
 
 def _stored_bits(element: ir.Type) -> int | None:

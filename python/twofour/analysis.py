@@ -131,7 +131,7 @@ class LeftOut:
 class Analysis:
     """A module up to the linear form of every sweep, and what was found in it.
 
-    `name` is the function to run, `element` the type of its fields. `single` and `fused` are set
+    `program` is the function to run, `element` the type of its fields. `single` and `fused` are set
     for programs that are one linear step; `left` lists the applies that stay on the general path.
     `is_kernel` says that the program has no file: its arrays are the domain. `passes` is what ran,
     in order; whoever lowers the module adds to it.

@@ -19,7 +19,7 @@ from twofour.layout.stream import StreamLayout
 REFERENCE = {"sm_80": "A100", "sm_89": "RTX4090", "sm_90": "H200", "sm_100": "H200"}
 # Domains to predict for, by rank: those of SparStencil, table 2.
 DOMAINS = {1: (10_240_000,), 2: (10_240, 10_240), 3: (1024, 1024, 1024)}
-# Schedules that are predicted to differ by less are as good as each other.
+# What is predicted or measured to differ by less is as good as each other.
 TOLERANCE = 0.02
 
 T = TypeVar("T")

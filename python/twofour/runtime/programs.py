@@ -34,14 +34,9 @@ _OPENING = RLock()
 
 
 class LoadedProgram:
-    """A bundle's program on a device, which is opened when it is first needed.
+    """A bundle's program on a device, which is opened when it is first needed."""
 
-    `boundary` is what calls without one use; None is the one that the bundle was made with.
-    """
-
-    def __init__(
-        self, bundle: Bundle, device: Device | str | None = None, boundary: Boundary = None
-    ):
+    def __init__(self, bundle: Bundle, device: Device | str | None = None):
         self.bundle = bundle
         self.name, self.rank = bundle.program.name, bundle.program.rank
         self.element_type: ElementType = field_element_type(bundle.manifest["element"])
@@ -49,8 +44,7 @@ class LoadedProgram:
         self.target = bundle.target
         self._device = device
         self._kernels: dict[str, DeviceKernel] | None = None
-        given = bundle.manifest["boundary"] if boundary is None else boundary
-        self._boundary = self._parsed(given)
+        self._boundary = self._parsed(bundle.manifest["boundary"])
         self._steppers: Recent[DeviceLinearStepper | DeviceFieldStepper] = Recent(STEPPERS)
 
     @property
@@ -123,10 +117,8 @@ class LoadedFieldProgram(LoadedProgram):
     `inputs` and `outputs` describe its fields.
     """
 
-    def __init__(
-        self, bundle: Bundle, device: Device | str | None = None, boundary: Boundary = None
-    ):
-        super().__init__(bundle, device, boundary)
+    def __init__(self, bundle: Bundle, device: Device | str | None = None):
+        super().__init__(bundle, device)
         program = bundle.program
         self.inputs: list[FieldSpec] = [f for f in program.fields if f.loaded]
         self.outputs: list[FieldSpec] = [f for f in program.fields if f.stored]
@@ -193,12 +185,12 @@ def _with_kernels(step: Step, kernels: dict[str, DeviceKernel]) -> Step:
 
 
 def from_bundle(
-    bundle: Bundle, device: Device | str | None = None, boundary: Boundary = None
+    bundle: Bundle, device: Device | str | None = None
 ) -> LoadedStencil | LoadedFieldProgram:
     """The program of a bundle; its device is opened at the first call."""
     program = bundle.program
     kind = LoadedFieldProgram if program.fields is not None else LoadedStencil
-    return kind(bundle, device, boundary)
+    return kind(bundle, device)
 
 
 def load(

@@ -262,8 +262,8 @@ def _of_space(kernel: Kernel, space: str) -> list[Variable]:
     return [v for v in kernel.variables.values() if v.space == space]
 
 
-def _layout(variables: list[Variable], start: int = 0) -> _Layout:
-    offsets, size = {}, start
+def _layout(variables: list[Variable]) -> _Layout:
+    offsets, size = {}, 0
     for variable in variables:
         size = -(-size // variable.alignment) * variable.alignment
         offsets[variable.name] = size

@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -178,7 +178,7 @@ def store(path: str, entry: Tuned) -> None:
     entries = list(read_entries(path)) if Path(path).exists() else []
     place = _place(entry)
     kept = [other for other in entries if _place(other) != place]
-    write_entries(path, [*kept, replace(entry, file=path)])
+    write_entries(path, [*kept, entry])
 
 
 def write_entries(path: str, entries: Sequence[Tuned]) -> None:

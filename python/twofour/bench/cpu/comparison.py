@@ -48,11 +48,11 @@ class Comparison:
             return None
         return self.samples[baseline].median / self.samples[own].median
 
-    def range_over(self, baseline: str, own: str = OWN) -> str | None:
+    def range_over(self, baseline: str) -> str | None:
         """The least and the most of that in one round."""
-        if baseline not in self.samples or own not in self.samples:
+        if baseline not in self.samples or OWN not in self.samples:
             return None
-        pairs = zip(self.samples[baseline].seconds, self.samples[own].seconds, strict=True)
+        pairs = zip(self.samples[baseline].seconds, self.samples[OWN].seconds, strict=True)
         ratios = [b / o for b, o in pairs]
         return f"{min(ratios):.2f} to {max(ratios):.2f}"
 

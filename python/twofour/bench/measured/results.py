@@ -111,7 +111,7 @@ def report_of(folder: str) -> Report:
     )
 
 
-def _read(group: Group, line: dict) -> _Measured:
+def _read(group: Group | FieldGroup, line: dict) -> _Measured:
     return _Measured(
         group,
         {one["name"]: one["seconds"] for one in line["timed"]},

@@ -9,14 +9,10 @@ import re
 
 import llvmlite.binding as llvmlite
 
+from twofour.targets.math_functions import CALLED_FUNCTIONS
+
 # Ops that become calls, by the name of the op.
-FUNCTIONS = {
-    "arith.remf",
-    *(f"math.{name}" for name in ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh")),
-    *(f"math.{name}" for name in ("cbrt", "cos", "cosh", "erf", "erfc", "exp", "exp2", "expm1")),
-    *(f"math.{name}" for name in ("log", "log10", "log1p", "log2", "powf", "sin", "sinh")),
-    *(f"math.{name}" for name in ("tan", "tanh")),
-}
+FUNCTIONS = {"arith.remf", *CALLED_FUNCTIONS}
 _CALL = re.compile(r"^declare .*@__nv_", re.MULTILINE)
 
 
