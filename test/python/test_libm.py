@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Calls of C's library of mathematical functions, as they stand in a module."""
 
+import ctypes
+
 import pytest
 
 from twofour.diagnostics import TwofourError
 from twofour.mlir import ir
-from twofour.targets.cpu.libm import call_libm
+from twofour.targets.cpu.libm import FUNCTIONS, call_libm
 
 FUNCTION = """
 func.func @f(%x: {kind}) -> {kind} {{
@@ -38,6 +40,13 @@ def test_calls(kind, name, calls):
     assert "math." not in text
     assert text.count(f"call @{name}(") == calls
     assert text.count(f"func.func private @{name}(") == text.count("func.func private") == 1
+
+
+def test_every_function_is_one_of_the_library():
+    library = ctypes.CDLL(None)
+    for op, name in FUNCTIONS.items():
+        text = called(FUNCTION.format(kind="f64").replace("math.expm1", op))
+        assert f"call @{name}(" in text and hasattr(library, name)
 
 
 @pytest.mark.parametrize(
