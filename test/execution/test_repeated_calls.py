@@ -11,7 +11,8 @@ import kernel_cases as cases
 import twofour
 from twofour.errors import TwofourError
 from twofour.runtime import parse_boundary, slices
-from twofour.runtime.tiles.runs import HopTable
+from twofour.runtime.tiles import runs
+from twofour.runtime.tiles.runs import Hop, HopTable
 
 WEIGHTS = {
     1: {(0,): 0.5, (1,): 0.25, (-2,): 0.25},
@@ -197,6 +198,33 @@ def test_calls_at_the_same_time_have_scratch_arrays_of_their_own(monkeypatch):
     for _ in range(4):
         call.run(random())
     assert len(tables) == 5 and len(set(tables)) == len(set(tables[:2])) == 2
+
+
+def test_calls_go_on_where_others_ended(monkeypatch):
+    """Their legs say of the first sweep whether it goes up (even) or down."""
+    run_table, found = runs.run_table, []
+
+    def spied(drive, table, *rest):
+        found.append(table[1:][4:6])
+        run_table(drive, table, *rest)
+
+    monkeypatch.setattr(runs, "run_table", spied)
+    step = stencil(boundary="periodic", threads=1)
+    for _ in range(4):
+        step(random())
+    assert found == [[0, 1], [1, 2], [0, 1], [1, 2]]
+
+
+@pytest.mark.parametrize("sweeps", [1, 2, 3])
+def test_an_even_number_of_sweeps_ends_where_it_began(sweeps, monkeypatch):
+    found = []
+    monkeypatch.setattr(runs, "run_table", lambda _, table, *rest: found.append(table[1:][4:6]))
+    program = stencil(threads=1)._stepper.plan(SHAPE).programs.program(1)
+    table = HopTable([Hop(program, 0, 1, sweeps)], 1)
+    for _ in range(3):
+        table.run([0, 0])
+    odd = sweeps % 2
+    assert found == [[way, way + sweeps] for way in (0, odd, 0)]
 
 
 def test_progress_is_told():

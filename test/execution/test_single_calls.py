@@ -28,7 +28,9 @@ from twofour.runtime.fields import frames
 from twofour.runtime.fields.call_plan import Ends
 from twofour.runtime.fields.single_calls import Kind
 from twofour.runtime.page_offset import PAGE
+from twofour.runtime.rounds import single_round
 from twofour.runtime.rounds.actions import Copy
+from twofour.runtime.rounds.step_tables import BoundTables
 
 # Two time levels, of which the older one is read beside its points as well.
 DELAY = """
@@ -183,6 +185,34 @@ def test_rows_of_copies_and_sweeps_are_near(points, is_large, is_one_phase, tmp_
     assert (stepper._steps[0].kernel.past_caches is not None) == is_large
     (_, phases, _) = call._tables._tables
     assert (len(phases) == 1) == is_one_phase
+
+
+@pytest.mark.parametrize(
+    ("share", "threads", "rounds"),
+    [
+        (0.5, 1, [0, 0, 0, 0]),
+        # 126 rows in blocks of 8.
+        (1e-9, 1, [0, 1, 0, 1]),
+        # No more rows a thread than a block has.
+        (1e-9, 20, [0, 0, 0, 0]),
+    ],
+)
+def test_calls_go_on_where_others_ended(share, threads, rounds, tmp_path, monkeypatch):
+    """An odd round goes down first, which is the same for calls in one block."""
+    share_small_work(monkeypatch)
+    monkeypatch.setattr(single_round, "BLOCK_SHARE", share)
+    executable = executable_of(TEXTS["wave2d"], tmp_path)
+    stepper = executable.field_stepper(parse_boundary("fixed", 2), threads)
+    stretch, found = BoundTables.stretch, []
+
+    def spied(tables, first, count):
+        found.append(first)
+        return stretch(tables, first, count)
+
+    monkeypatch.setattr(BoundTables, "stretch", spied)
+    for _ in rounds:
+        stepper.advance(inputs_of(stepper), 1)
+    assert found == rounds
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ class SingleCall:
             if number not in given
         ]
         # A call goes on where the one before it ended: what that wrote last is in the near caches.
-        self._turn, self._turns = 0, int(self._tables.turns)
+        self._turn, self._turns = 0, int(self._tables.turns(self._threads))
         # More than one where several threads of Python call at the same time.
         self._idle: deque[BoundTables] = deque(maxlen=MOST_IDLE)
 

@@ -146,11 +146,11 @@ class StepTables:
         tables._finish(rounds, len(rounds) - 1)
         return tables
 
-    @property
-    def turns(self) -> bool:
-        """Whether a first round that goes up leaves the next one to go down."""
-        firsts = self._tables[0]
-        return bool((firsts[1] - firsts[0]) % 2)
+    def turns(self, threads: int) -> bool:
+        """Whether the first round ends on so many threads where it did not begin."""
+        firsts, phases, _ = self._tables
+        found = [Phase(*words) for words in phases[firsts[0] : firsts[1]].tolist()]
+        return sum(phase.rows // threads > phase.block for phase in found) % 2 == 1
 
     def bind(self, arrays: Sequence[np.ndarray]) -> "BoundTables":
         """The tables on buffers of one run."""
