@@ -295,6 +295,24 @@ def test_warps_must_be_whole(instruction):
     Run(fill + body.format(32) + end, 64, shared=256)
 
 
+def test_shuffles_of_registers_that_few_lanes_have():
+    """Only the lane that a value comes from must have one."""
+    body = "setp.ne.u32 %p0, %r0, {0}; @%p0 bra SKIP; mov.u32 %r8, 7; SKIP:"
+    body += "shfl.sync.idx.b32 %r9, %r8, 3, 31, -1;" + RESULT
+    assert (Run(body.format(3)).out == 7).all()
+    found = fault(body.format(4), "uninitialised register")
+    assert "%r8 of lane 3 is read" in str(found)
+    # As the number of the lane it must be there.
+    fault(body.format(3).replace("%r8, 3,", "%r8, %r8,"), "uninitialised register")
+
+
+def test_addresses_of_32_bits_wrap():
+    body = "mov.u32 %r5, buffer; add.u32 %r6, %r5, %r4; st.shared.u32 [%r6], %r0; bar.sync 0;"
+    body += "sub.u32 %r7, %r6, 256; ld.shared.u32 %r9, [%r7+256];" + RESULT
+    assert Run(body, 32, shared=128).out.tolist() == list(range(32))
+    fault(body.replace("+256", "+384"), "out of bounds", shared=128)
+
+
 def test_shuffles_from_absent_lanes():
     body = "setp.lt.u32 %p0, %r0, 16; @%p0 bra SKIP;"
     body += "shfl.sync.bfly.b32 %r9, %r0, {}, 31, 0xffff0000; SKIP: mov.u32 %r9, 0;"

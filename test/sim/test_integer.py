@@ -150,6 +150,10 @@ CARRIES = {
         lambda a, b, w: a - b >> w
     ),
     # a_low * b_low + b_high, in both halves.
+    # (a_low * b_low's upper half) + b_high, and its carry.
+    "mad.hi.cc.{0} %o0, %i0, %i2, %i3;\naddc.{0} %o1, 0, 0;": (
+        lambda a, b, w: ((a & (1 << w) - 1) * (b & (1 << w) - 1) >> w) + (b >> w)
+    ),
     "mad.lo.cc.{0} %o0, %i0, %i2, %i3;\nmadc.hi.{0} %o1, %i0, %i2, 0;": (
         lambda a, b, w: (a & (1 << w) - 1) * (b & (1 << w) - 1) + (b >> w)
     ),

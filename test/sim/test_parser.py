@@ -189,7 +189,11 @@ def test_what_is_not_understood_is_an_error_at_its_place(body, message):
     [
         ("", "expected .version and .target"),
         (".version 8.6\n.target sm_80\n.address_size 32\n", "expected .address_size 64"),
-        (HEADER + ".func f() { ret; }", "expected a kernel or a variable, got '.func f"),
+        (HEADER + ".func f() { ret; }", "functions are not supported: '.func f"),
+        (HEADER + ".visible .func f() { ret; }", "functions are not supported: '.func f"),
+        (HEADER + ".frob f() { ret; }", "expected a kernel or a variable, got '.frob f"),
+        (HEADER + ".global .align 3 .b8 x[4];", "expected an alignment of a power of two, got 3"),
+        (HEADER + ".global .align 0 .b8 x[4];", "expected an alignment of a power of two, got 0"),
         (HEADER + ".entry k() {", "expected '}' at the end of kernel k"),
         (HEADER + ".entry k() { ret; } .entry k() { ret; }", "kernel k is defined twice"),
         (HEADER + ".entry k(.param .frob x) { ret; }", "expected a parameter"),

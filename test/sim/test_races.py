@@ -14,21 +14,21 @@ VALUES = {"u16": "%h0", "u32": "%r10", "v2.u32": "{%r10, %r11}"}
 
 
 def program(rng: np.random.Generator):
-    """Steps ("ld" or "st", type, offsets of the threads), or the name of a barrier."""
+    """Steps ("ld", "st" or "red", type, offsets of the threads), or the name of a barrier."""
     steps = []
     for _ in range(rng.integers(2, 8)):
-        what = rng.choice(["ld", "st", "ld", "st", "block", "warp"])
+        what = rng.choice(["ld", "st", "ld", "st", "red", "block", "warp"])
         if what in ("block", "warp"):
             steps.append(what)
             continue
-        kind = rng.choice(list(SIZES))
+        kind = "u32" if what == "red" else rng.choice(list(SIZES))
         size = SIZES[kind]
         # Few threads leave their own place, or most programs would race at the first access.
         offsets = np.arange(THREADS) * 8 + rng.integers(8 // size) * size
         for thread in rng.integers(THREADS, size=rng.choice([0, 1, 2])):
             other = rng.integers(THREADS) if rng.random() < 0.5 else thread ^ 1
-            offsets[thread] = offsets[other] if what == "ld" else 8 * other
-        if rng.random() < 0.1 and what == "ld":
+            offsets[thread] = 8 * other if what == "st" else offsets[other]
+        if rng.random() < 0.1 and what != "st":
             offsets[:] = offsets[rng.integers(THREADS)]
         steps.append((what, kind, offsets))
     return steps
@@ -45,7 +45,7 @@ def first_race(steps) -> int | None:
             past = [(*access[:4], True) for access in past]
             continue
         what, kind, offsets = step
-        here = [(t, int(o), SIZES[kind], what == "st", False) for t, o in enumerate(offsets)]
+        here = [(t, int(o), SIZES[kind], what, False) for t, o in enumerate(offsets)]
         for access in here:
             if any(conflict(access, other) for other in (*past, *here)):
                 return number
@@ -54,9 +54,9 @@ def first_race(steps) -> int | None:
 
 
 def conflict(a, b) -> bool:
-    thread, offset, size, writes, _ = a
-    other, start, extent, wrote, synchronised = b
-    if thread == other or not (writes or wrote):
+    thread, offset, size, what, _ = a
+    other, start, extent, before, synchronised = b
+    if thread == other or (what == before and what != "st"):
         return False
     if synchronised and thread // 32 == other // 32:
         return False
@@ -79,7 +79,8 @@ def text(steps) -> str:
             operands = ("[%r7]", VALUES[kind])
             if what == "ld":
                 operands = operands[::-1]
-            lines.append(f"{what}.shared.{kind} {', '.join(operands)}; // step {number}")
+            root = "red.shared.add" if what == "red" else f"{what}.shared"
+            lines.append(f"{root}.{kind} {', '.join(operands)}; // step {number}")
     return "\n".join(lines)
 
 

@@ -10,7 +10,7 @@ import pytest
 from snippet import HEADER, check_text_assembles
 from twofour import sim
 
-GRID, BLOCK = (3, 2, 2), (4, 8, 2)
+GRID, BLOCK = (3, 2, 2), (5, 4, 2)
 NAMES = [f"{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"]
 NAMES += ["laneid", "warpid", "nwarpid"]
 

@@ -270,13 +270,16 @@ class Binder:
             self.error(instruction, f"unexpected coordinates in an address of {instruction.opcode}")
         base, offset = operand.base, operand.offset
         if isinstance(base, Register):
-            array = self.source(instruction, base, "b64" if self.size_of(base) == 8 else "b32")
+            is_wide = self.size_of(base) == 8
+            array = self.source(instruction, base, "b64" if is_wide else "b32")
             offset = _wrapped(offset)
 
             def addresses(active: Active) -> np.ndarray:
                 lanes = active.lanes
                 values = array if lanes is None else array[lanes]
-                return np.add(values, offset, dtype=np.int64, casting="unsafe")
+                found = np.add(values, offset, dtype=np.int64, casting="unsafe")
+                # A sum of 32 bits wraps there.
+                return found if is_wide else found & 0xFFFFFFFF
 
             return addresses
         value = base.value if isinstance(base, Immediate) else self.address_of(instruction, base)

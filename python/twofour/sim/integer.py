@@ -162,7 +162,8 @@ def _with_carry(
 
     def run(active: Active) -> None:
         if product:
-            first, second = product(*sources[:2]), sources[2]
+            # The upper half of a product comes in twice its bits.
+            first, second = product(*sources[:2]).astype(target.dtype), sources[2]
         else:
             first, second = sources
         one = carry.astype(target.dtype) if reads else target.dtype.type(0)

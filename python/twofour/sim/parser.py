@@ -141,6 +141,8 @@ class _Parser:
             return
         if not self.text.startswith((".global", ".const", ".shared"), self.position):
             word = self.text[self.position : self.position + 40].split("\n")[0].strip()
+            if word.startswith(".func"):
+                raise self.error(f"functions are not supported: {word!r}")
             raise self.error(f"expected a kernel or a variable, got {word!r}")
         text, at = self.statement()
         variable = parse_variable(text, self.location(at))

@@ -204,7 +204,13 @@ class Program:
         """The step, with a check that registers which may be undefined are not."""
         defined = self.binder.defined
         guard = set() if instruction.guard is None else set(registers.named(instruction.guard))
-        needed = [n for n in registers.read(instruction) if n in defined and n not in guard]
+        # Of what a shuffle passes on, the lane that it comes from must have a value.
+        passed = registers.passed(instruction)
+        needed = [
+            n
+            for n in registers.read(instruction)
+            if n in defined and n not in guard and n not in passed
+        ]
         if instruction.guard and flow.ending(instruction):
             needed += [n for n in guard if n in defined]
         set_here = [defined[n] for n in registers.written(instruction) if n in defined]

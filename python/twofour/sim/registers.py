@@ -76,6 +76,14 @@ def read(instruction: Instruction) -> list[str]:
     return names
 
 
+def passed(instruction: Instruction) -> set[str]:
+    """The register whose value a shuffle passes on, where it is read for nothing else."""
+    if instruction.root != "shfl":
+        return set()
+    value, *others = instruction.operands[1:]
+    return {*named(value)} - {name for operand in others for name in named(operand)}
+
+
 @dataclass
 class Allocation:
     """`slots`: array of every register; `kinds`: bytes of a value in every array, 0 for predicates.

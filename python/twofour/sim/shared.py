@@ -3,9 +3,10 @@
 
 For every granule (the largest power of two that divides the size of every shared access of the
 kernel, so that no access covers a part of one) the last write and the last reads since a barrier
-are recorded. Two accesses of different threads, one of them a write, are a race unless a barrier of
-the block, a wait at an mbarrier, or within one warp a warp-synchronising instruction, lies between
-them. Steps number accesses and barriers: "before the barrier" is a comparison of step numbers.
+are recorded, and the last atomic accesses. Two accesses of different threads, one of them a write
+and not both atomic, are a race unless a barrier of the block, a wait at an mbarrier, or within one
+warp a warp-synchronising instruction, lies between them. Steps number accesses and barriers:
+"before the barrier" is a comparison of step numbers.
 """
 
 from typing import NoReturn
@@ -40,6 +41,9 @@ class SharedSpace:
         self.write_thread = np.zeros(count, np.int16)
         self.read_step = np.zeros(count, np.uint32)
         self.read_thread = np.zeros(count, np.int16)
+        self.atomic_step = np.zeros(count, np.uint32)
+        self.atomic_thread = np.zeros(count, np.int16)
+        self.has_atomics = False
         # What the copy engine is reading.
         self.engine_reads = np.zeros(count, bool)
         self.base = machine.local_block * stride
@@ -50,6 +54,7 @@ class SharedSpace:
         """Nothing is initialised when a block starts."""
         self.write_step[:] = 0
         self.read_step[:] = 0
+        self.atomic_step[:] = 0
         self.engine_reads[:] = False
 
     def rows(self, element: int, count: int) -> np.ndarray:
@@ -129,24 +134,40 @@ class SharedSpace:
         machine = self.machine
         step = machine.next_step(instruction)
         ordered = machine.ordered if lanes is None else machine.ordered[lanes]
-        thread = self._thread if lanes is None else self._thread[lanes]
         wrote = self.write_step[granules]
         if not wrote.all():
             self._report(instruction, granules, lanes, wrote == 0, "uninitialised read")
         recent = wrote > ordered
         if recent.any():
             self._check_writes(instruction, granules, lanes, recent, wrote)
-        before = self.read_step[granules]
+        if self.has_atomics:
+            self._check_others(
+                instruction, granules, lanes, ordered, self.atomic_step, self.atomic_thread
+            )
+        self._record(granules, lanes, step, ordered, self.read_step, self.read_thread)
+
+    def _record(
+        self,
+        granules: np.ndarray,
+        lanes: np.ndarray | None,
+        step: int,
+        ordered: np.ndarray,
+        steps: np.ndarray,
+        threads: np.ndarray,
+    ) -> None:
+        """Record accesses, which several threads may make, in `steps` and `threads`."""
+        thread = self._thread if lanes is None else self._thread[lanes]
+        before = steps[granules]
         recent = before > ordered
         code = None
         if recent.any():
-            code = self._merged(granules, thread, lanes, recent, before)
-        self.read_step[granules] = step
-        self.read_thread[granules] = thread
-        lost = self.read_thread[granules] != thread
+            code = self._merged(threads[granules], thread, lanes, recent, before)
+        steps[granules] = step
+        threads[granules] = thread
+        lost = threads[granules] != thread
         if lost.any():
-            # Several lanes read the granule in this instruction.
-            other = self.read_thread[granules]
+            # Several lanes come to the granule in this instruction.
+            other = threads[granules]
             level = np.where(other >> 5 == thread >> 5, _WARP + (thread >> 5), _MANY)
             level = np.where(lost, level, 0)
             code = level if code is None else np.maximum(code, level)
@@ -154,19 +175,18 @@ class SharedSpace:
             for least, most in ((_WARP, _MANY - 1), (_MANY, _MANY)):
                 chosen = (code >= least) & (code <= most)
                 if chosen.any():
-                    self.read_thread[granules[chosen]] = code[chosen]
+                    threads[granules[chosen]] = code[chosen]
 
     def _merged(
         self,
-        granules: np.ndarray,
+        earlier: np.ndarray,
         thread: np.ndarray,
         lanes: np.ndarray | None,
         recent: np.ndarray,
         before: np.ndarray,
     ) -> np.ndarray:
-        """What the earlier readers of this interval make of the readers' codes; 0 for nothing."""
+        """What the `earlier` ones of this interval make of the codes of threads; 0 for nothing."""
         machine = self.machine
-        earlier = self.read_thread[granules]
         warp = thread >> 5
         same_warp = ((earlier < _WARP) & (earlier >> 5 == warp)) | (earlier == _WARP + warp)
         synchronised = machine.warp_ordered[_warp_of(machine, lanes)]
@@ -191,10 +211,11 @@ class SharedSpace:
         recent = wrote > ordered
         if recent.any():
             self._check_writes(instruction, granules, lanes, recent, wrote)
-        before = self.read_step[granules]
-        recent = before > ordered
-        if recent.any():
-            self._check_reads(instruction, granules, lanes, recent, before)
+        self._check_others(instruction, granules, lanes, ordered, self.read_step, self.read_thread)
+        if self.has_atomics:
+            self._check_others(
+                instruction, granules, lanes, ordered, self.atomic_step, self.atomic_thread
+            )
         reading = self.engine_reads[granules]
         if reading.any():
             message = "a bulk copy from it has not been waited for"
@@ -232,18 +253,18 @@ class SharedSpace:
     def check_atomic(
         self, instruction: Instruction, granules: np.ndarray, lanes: np.ndarray | None
     ) -> None:
-        """Check atomic accesses, which are in no race with each other and are not recorded."""
+        """Check and record atomic accesses, which are in no race with each other."""
         machine = self.machine
-        machine.next_step(instruction)
+        step = machine.next_step(instruction)
         ordered = machine.ordered if lanes is None else machine.ordered[lanes]
         wrote = self.write_step[granules]
         if not wrote.all():
             self._report(instruction, granules, lanes, wrote == 0, "uninitialised read")
         if (wrote > ordered).any():
             self._check_writes(instruction, granules, lanes, wrote > ordered, wrote)
-        before = self.read_step[granules]
-        if (before > ordered).any():
-            self._check_reads(instruction, granules, lanes, before > ordered, before)
+        self._check_others(instruction, granules, lanes, ordered, self.read_step, self.read_thread)
+        self.has_atomics = True
+        self._record(granules, lanes, step, ordered, self.atomic_step, self.atomic_thread)
 
     def _check_writes(
         self,
@@ -270,17 +291,23 @@ class SharedSpace:
         same_warp = (writer >> 5 == thread >> 5) & (wrote <= synchronised)
         self._race(instruction, granules, lanes, recent & (writer != thread) & ~same_warp, wrote)
 
-    def _check_reads(
+    def _check_others(
         self,
         instruction: Instruction,
         granules: np.ndarray,
         lanes: np.ndarray | None,
-        recent: np.ndarray,
-        before: np.ndarray,
+        ordered: np.ndarray,
+        steps: np.ndarray,
+        threads: np.ndarray,
     ) -> None:
+        """Check against what was recorded of reads or of atomic accesses."""
+        before = steps[granules]
+        recent = before > ordered
+        if not recent.any():
+            return
         machine = self.machine
         thread = self._thread if lanes is None else self._thread[lanes]
-        reader = self.read_thread[granules]
+        reader = threads[granules]
         warp = thread >> 5
         same_warp = ((reader < _WARP) & (reader >> 5 == warp)) | (reader == _WARP + warp)
         same_warp &= before <= machine.warp_ordered[_warp_of(machine, lanes)]

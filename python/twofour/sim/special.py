@@ -42,7 +42,7 @@ def _uniform(value: Callable[[Machine], int]) -> SpecialRegister:
 SPECIAL_REGISTERS: dict[str, SpecialRegister | None] = {
     "%laneid": lambda m: m.thread % 32,
     "%warpid": lambda m: m.thread // 32,
-    "%nwarpid": _uniform(lambda m: m.threads // 32),
+    "%nwarpid": _uniform(lambda m: -(-m.threads // 32)),
     "%smid": lambda m: m.block % 4,
     "%nsmid": _uniform(lambda m: 4),
     "%gridid": _uniform(lambda m: 0),

@@ -48,10 +48,13 @@ def parse_variable(text: str, location: SourceLocation) -> Variable:
         initial = initial.ljust(size, b"\0")
     elif size is None and space != "shared":
         raise TwofourError(f"expected an extent for {name}", location)
+    aligned = int(alignment.group(1)) if alignment else element
+    if aligned & (aligned - 1) or aligned == 0:
+        raise TwofourError(f"expected an alignment of a power of two, got {aligned}", location)
     return Variable(
         name,
         space,
-        int(alignment.group(1)) if alignment else element,
+        aligned,
         size,
         initial,
         relocations,

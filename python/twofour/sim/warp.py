@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import DTypeLike
 
+from twofour.sim import registers
 from twofour.sim.decode import Binder, Modifiers, Step, Value, assign, decodes, pair
 from twofour.sim.machine import Active, Machine
 from twofour.sim.ptx import Instruction, Operand
@@ -90,6 +91,7 @@ def shuffle(binder: Binder, instruction: Instruction) -> Step:
     value, amount, clamp = (binder.source(instruction, o, "b32") for o in instruction.operands[1:4])
     check = _members(binder, instruction, instruction.operands[4])
     machine = binder.machine
+    passed = registers.passed(instruction)
 
     def run(active: Active) -> None:
         groups = check(active)
@@ -109,6 +111,8 @@ def shuffle(binder: Binder, instruction: Instruction) -> Step:
             valid = origin <= upper
         origin = np.where(valid, origin, _LANE)
         _check_source(machine, active, instruction, origin, groups)
+        for name in passed & binder.defined.keys():
+            _check_defined(binder, active, instruction, origin, name)
         values = np.take_along_axis(_by_warp(binder, value, np.uint32), origin, axis=1)
         assign(target, values.reshape(-1), active)
         if inside is not None:
@@ -141,6 +145,18 @@ def _check_source(
             f"the value of lane {int(origin[warp, lane])}, which takes no part, is read",
             warp * 32 + lane,
         )
+
+
+def _check_defined(
+    binder: Binder, active: Active, instruction: Instruction, origin: np.ndarray, name: str
+) -> None:
+    """Every lane must come from one whose register has a value."""
+    values = np.take_along_axis(binder.defined[name].reshape(-1, 32), origin, axis=1)
+    missing = active.by_warp & ~values
+    if missing.any():
+        warp, lane = (int(i) for i in np.argwhere(missing)[0])
+        message = f"{name} of lane {int(origin[warp, lane])} is read"
+        binder.machine.fault(instruction, "uninitialised register", message, warp * 32 + lane)
 
 
 @decodes("warp", "vote")
