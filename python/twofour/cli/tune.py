@@ -30,20 +30,18 @@ _MEASURING = {"device": None, "rounds": DEFAULT_ROUNDS}
 
 def tune_command(options: argparse.Namespace) -> None:
     """Run the parts that are asked for; raises TwofourError for what they lack."""
+    planned, nothing = "since the plan names it", "which measures nothing"
     if options.measure is not None:
-        _check_alone(options, "--measure", _PLANNED, "since the plan names it")
-    elif options.commit is not None:
-        _check_alone(options, "--commit", _PLANNED, "since the plan names it")
-        _check_alone(options, "--commit", _MEASURING, "which measures nothing")
-    elif options.prepare is not None:
-        _check_alone(options, "--prepare", _MEASURING, "which measures nothing", program=True)
-    if options.measure is not None:
+        _check_alone(options, "--measure", _PLANNED, planned)
         _measure(options, options.measure)
     elif options.commit is not None:
+        _check_alone(options, "--commit", _PLANNED, planned)
+        _check_alone(options, "--commit", _MEASURING, nothing)
         _commit(options, options.commit)
     elif options.source is None:
         raise TwofourError("expected a FILE or KERNEL to tune, or --measure or --commit")
     elif options.prepare is not None:
+        _check_alone(options, "--prepare", _MEASURING, nothing, program=True)
         _prepare(options, options.prepare)
     else:
         _all(options)

@@ -27,7 +27,7 @@ _ELEMENTS = {
 # Numbers, and the macro of a compiler that has such.
 _NUMBERS = _ELEMENTS | {"f16": "_Float16", "bf16": "__bf16", "i1": "bool"}
 _MACROS = {"_Float16": "__FLT16_MAX__", "__bf16": "__BFLT16_MAX__"}
-
+# Of a declaration in one line.
 _WIDTH = 100
 
 
