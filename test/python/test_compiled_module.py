@@ -76,7 +76,7 @@ def test_kernels_align_their_stacks(capfd):
     assert main(["compile", "heat2d_ftcs", "--emit", "llvm"]) == 0
     text = capfd.readouterr().out
     groups = dict(re.findall(r"^attributes (#\d+) = (.*)$", text, re.M))
-    kernels = re.findall(r"^define .*@\w*kernel\w*\(.*$", text, re.M)
+    kernels = re.findall(r"^define .*@[\w.]*kernel\w*\(.*$", text, re.M)
     assert len(kernels) == 4
     for kernel in kernels:
         assert "alignstack=64" in groups[kernel.split()[-2]], kernel

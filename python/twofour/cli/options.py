@@ -9,10 +9,9 @@ from collections.abc import Iterator
 
 from twofour import __version__
 from twofour.command_line import Parser
+from twofour.tune.defaults import COUNT, ROUNDS
 
 STAGES = ("bundle", "ptx", "cubin", "llvm", "nvvm", "gpu", "nm", "stencil", "object")
-# Layouts that `tune` prepares where nobody says how many, and samples of each.
-DEFAULT_COUNT, DEFAULT_ROUNDS = 8, 9
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
@@ -211,9 +210,9 @@ def _add_tune(commands) -> None:
     parser.add_argument(
         "--count",
         type=int,
-        default=DEFAULT_COUNT,
+        default=COUNT,
         metavar="N",
-        help=f"layouts to measure (default {DEFAULT_COUNT})",
+        help=f"layouts to measure (default {COUNT})",
     )
     parser.add_argument("--shape", metavar="N[,N...]", help="extents of the domain to measure on")
     part = parser.add_mutually_exclusive_group()
@@ -238,9 +237,9 @@ def add_measuring(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rounds",
         type=int,
-        default=DEFAULT_ROUNDS,
+        default=ROUNDS,
         metavar="N",
-        help=f"samples of each layout (default {DEFAULT_ROUNDS})",
+        help=f"samples of each layout (default {ROUNDS})",
     )
 
 

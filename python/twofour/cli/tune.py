@@ -9,13 +9,13 @@ from dataclasses import fields
 from pathlib import Path
 
 from twofour.cli.compile_options import compile_options
-from twofour.cli.options import DEFAULT_COUNT, DEFAULT_ROUNDS
 from twofour.errors import TwofourError
 from twofour.options import CompileOptions
 from twofour.runtime import Progress
 from twofour.runtime.devices.simulated import SimulatedDevice
 from twofour.tune.commit import commit, finished_result
 from twofour.tune.database import VARIABLE, database_name, read_entries
+from twofour.tune.defaults import COUNT, ROUNDS
 from twofour.tune.documents import MAX_COUNT
 from twofour.tune.measure import check_rounds, measure, open_for
 from twofour.tune.result import MEASURED, report
@@ -23,9 +23,9 @@ from twofour.tune.result import MEASURED, report
 # What a plan has decided, and what belongs to one part alone, as the command line has it by itself.
 _PLANNED = {
     **{f.name: f.default for f in fields(CompileOptions) if f.name != "tuned"},
-    **{"chip": None, "count": DEFAULT_COUNT, "shape": None},
+    **{"chip": None, "count": COUNT, "shape": None},
 }
-_MEASURING = {"device": None, "rounds": DEFAULT_ROUNDS}
+_MEASURING = {"device": None, "rounds": ROUNDS}
 
 
 def tune_command(options: argparse.Namespace) -> None:

@@ -24,14 +24,13 @@ from twofour.targets.gpu.candidates import arithmetic_of, fastest
 from twofour.targets.gpu.fusion_depth import best_depth, fusion_depths
 from twofour.targets.gpu.report import domain
 from twofour.tune.choice import SCHEDULES
+from twofour.tune.defaults import COUNT
 from twofour.tune.documents import document_bytes
 from twofour.tune.exploration import Layout, Step, ranked_layouts, shortlist
 from twofour.tune.lookup import key_of
 from twofour.tune.plan import NAME, Planned, TuningPlan
 from twofour.tune.result import NAME as RESULT
 from twofour.tune.result import read_result
-
-DEFAULT_COUNT = 8
 
 
 def prepare(
@@ -40,7 +39,7 @@ def prepare(
     gpu: GpuModel,
     folder: str | os.PathLike,
     *,
-    count: int = DEFAULT_COUNT,
+    count: int = COUNT,
     shape: Sequence[int] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> TuningPlan:
