@@ -9,7 +9,7 @@ import twofour
 SHAPES = {1: (77,), 2: (9, 70), 3: (5, 6, 40)}
 
 
-@pytest.mark.parametrize("chip", ["sm_80", "sm_89", "sm_100"])
+@pytest.mark.parametrize("chip", ["sm_80", pytest.param("sm_89", marks=pytest.mark.full), "sm_100"])
 @pytest.mark.parametrize("dtype", ["f16", "bf16"])
 # Of weights that are not 1 or -1, that are all, and of three axes.
 @pytest.mark.parametrize("name", ["heat1d_ftcs", "emboss3x3", "curlcurl_cross2d", "heat3d_ftcs"])

@@ -83,7 +83,7 @@ def float64_sum(kernel, u, reach, shape):
         *itertools.product(KERNELS, ("f64",)),
         pytest.param("disk", "f32", marks=pytest.mark.full),
         ("line", "f32"),
-        ("Gaussian", "f16"),
+        pytest.param("Gaussian", "f16", marks=pytest.mark.full),
     ],
 )
 def test_every_tile_gives_the_same_bits(monkeypatch, name, dtype):

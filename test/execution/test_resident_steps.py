@@ -34,7 +34,9 @@ def states_of(kernel, dtype, boundary, u, steps, interior=None):
     return states
 
 
-@pytest.mark.parametrize("dtype", ["f64", "f32", "f16", "bf16"])
+@pytest.mark.parametrize(
+    "dtype", ["f64", "f32", pytest.param("f16", marks=pytest.mark.full), "bf16"]
+)
 @pytest.mark.parametrize("name", NAMES)
 def test_bits_of_single_steps(name, dtype):
     kernel = cases.KERNELS[name]

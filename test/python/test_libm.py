@@ -7,6 +7,7 @@ import pytest
 
 from twofour.diagnostics import TwofourError
 from twofour.mlir import ir
+from twofour.mlir_support import nested_ops
 from twofour.targets.cpu.libm import FUNCTIONS, call_libm
 
 FUNCTION = """
@@ -20,7 +21,7 @@ func.func @f(%x: {kind}) -> {kind} {{
 def called(text):
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(text, ir.Context.current)
-        call_libm(module)
+        call_libm(module, nested_ops(module, *FUNCTIONS))
         assert module.operation.verify()
         return str(module)
 

@@ -13,7 +13,7 @@ from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
 from twofour.runtime.page_offset import CACHE_LINE
 from twofour.runtime.recent import Recent
 from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
-from twofour.targets.cpu.libm import call_libm
+from twofour.targets.cpu.libm import FUNCTIONS, call_libm
 from twofour.targets.cpu.linking import C_INTERFACE, hide_functions, rename
 from twofour.targets.cpu.rounding import add_rounding
 from twofour.targets.translation import check_translated
@@ -41,8 +41,10 @@ _CALLED_WIDTHS = range(65, 129)
 def lower_to_llvm(module: ir.Module, filename: str = "-") -> None:
     """Run the upstream passes that end in the LLVM dialect, in place, and align kernels' stacks."""
     with located_in(filename):
-        call_libm(module)
-        _check_conversions(module)
+        # Looking through a module takes long enough to do it once.
+        found = nested_ops(module, *FUNCTIONS, *_CONVERSIONS)
+        _check_conversions(op for op in found if op.operation.name in _CONVERSIONS)
+        call_libm(module, [op for op in found if op.operation.name in FUNCTIONS])
     elements = [PassElement(text, None) for text in LLVM_PIPELINE]
     run_pipeline(module, elements, PipelineOptions(filename=filename, verify=False))
     with located_in(filename):
@@ -50,9 +52,9 @@ def lower_to_llvm(module: ir.Module, filename: str = "-") -> None:
     _align_stacks(module)
 
 
-def _check_conversions(module: ir.Module) -> None:
+def _check_conversions(ops: Iterable) -> None:
     """Raise TwofourError for conversions that are functions of a library which is not there."""
-    for op in nested_ops(module, *_CONVERSIONS):
+    for op in ops:
         for kind in (op.operands[0].type, op.results[0].type):
             if isinstance(kind, ir.IntegerType) and kind.width in _CALLED_WIDTHS:
                 expected = "expected an integer of at most 64 bits beside a float"

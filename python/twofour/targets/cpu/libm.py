@@ -8,8 +8,10 @@ becomes a call of `expm1f` for each lane. Upstream's conversion to LLVM leaves m
 where x is small. Upstream's `convert-math-to-libm` would call the library for square roots as well.
 """
 
+from collections.abc import Iterable
+
 from twofour.mlir import arith, func, ir, vector
-from twofour.mlir_support import error_at, nested_ops
+from twofour.mlir_support import error_at
 
 FUNCTIONS = {
     f"math.{name}": name
@@ -17,14 +19,14 @@ FUNCTIONS = {
 }
 
 
-def call_libm(module: ir.Module) -> None:
-    """Replace these functions of numbers and of vectors of one axis in a module.
+def call_libm(module: ir.Module, ops: Iterable) -> None:
+    """Replace these functions, `ops` of a module on numbers and on vectors of one axis.
 
     No function of the module has the name of one in C's library. Raises TwofourError, located at
     the op, for other types.
     """
     declared: dict[str, ir.Type] = {}
-    for op in nested_ops(module, *FUNCTIONS):
+    for op in ops:
         with ir.InsertionPoint(op), op.location:
             value = _result(op, op.operands[0], declared)
         op.results[0].replace_all_uses_with(value)
