@@ -35,12 +35,12 @@ def compile_command(options: argparse.Namespace) -> None:
         if options.emit in BINARY_STAGES:
             raise TwofourError(f"expected -o FILE to write the {options.emit} to")
         path = STANDARD_STREAM
-    check_results([path], options.source)
     if options.emit == "object":
         from twofour.targets.cpu.objects import compile_object
 
         write_object(path, options.source, "object", lambda: compile_object(source, wanted))
         return
+    check_results([path], options.source)
     if options.emit == "bundle":
         data, report = _bundle(source, wanted, options.boundary)
     else:

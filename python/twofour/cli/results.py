@@ -6,10 +6,11 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 from twofour.errors import TwofourError
 from twofour.files import STANDARD_STREAM, check_output, write_files
+from twofour.targets.linked_object import LinkedObject
 
 
 def check_results(paths: Sequence[str], source: str) -> None:
@@ -47,14 +48,7 @@ def write_result(path: str, data: bytes, what: str) -> None:
         print(f"{path}: {what}, {len(data)} bytes")
 
 
-class LinkedCode(Protocol):
-    """An object file and the C header for it."""
-
-    data: bytes
-    header: str
-
-
-def write_object(path: str, source: str, what: str, make: Callable[[], LinkedCode]) -> None:
+def write_object(path: str, source: str, what: str, make: Callable[[], LinkedObject]) -> None:
     """Write an object and its header beside it, and say so.
 
     `source` is the program's file. Raises TwofourError, before anything is made, where there is no
@@ -62,6 +56,8 @@ def write_object(path: str, source: str, what: str, make: Callable[[], LinkedCod
     """
     if path == STANDARD_STREAM:
         raise TwofourError("expected -o FILE to write the object to, and its header beside it")
+    # A folder has no name to give another ending.
+    check_results([path], source)
     header = str(Path(path).with_suffix(".h"))
     if os.path.realpath(header) == os.path.realpath(path):
         raise TwofourError(f"expected another name for the object than that of its header, {path}")

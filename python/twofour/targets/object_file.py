@@ -1,20 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Object files from LLVM IR, by llvmlite."""
 
-from dataclasses import dataclass
-
 import llvmlite.binding as llvmlite
 
 from twofour.errors import TwofourError
 from twofour.targets.llvm_text import adapt
-
-
-@dataclass(frozen=True)
-class LinkedObject:
-    """What C programs are linked with: an object file, and the header that they include."""
-
-    data: bytes
-    header: str
 
 
 def to_object(llvm_ir: str, triple: str, *, cpu: str = "", features: str = "") -> bytes:

@@ -11,7 +11,7 @@ from twofour.targets.cpu.jit import lower_to_llvm
 from twofour.targets.cpu.linking import name_implementations, show_interfaces
 from twofour.targets.cpu.native_object import to_native_object
 from twofour.targets.cpu.rounding import add_rounding
-from twofour.targets.object_file import LinkedObject
+from twofour.targets.linked_object import LinkedObject
 
 
 def compile_object(source: Source, options: CompileOptions) -> LinkedObject:

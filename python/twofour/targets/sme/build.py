@@ -18,7 +18,7 @@ from twofour.mlir_support import error_at, functions, nested_ops
 from twofour.passes import ModulePass
 from twofour.program import select_function
 from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
-from twofour.targets.object_file import LinkedObject
+from twofour.targets.linked_object import LinkedObject
 from twofour.targets.sme.arm_object import to_arm_object
 from twofour.targets.sme.header import Interface, header_text
 from twofour.targets.sme.lowering import to_llvm_ir
