@@ -30,7 +30,7 @@ from twofour.runtime.fields.single_calls import Kind
 from twofour.runtime.page_offset import PAGE
 from twofour.runtime.rounds import single_round
 from twofour.runtime.rounds.actions import Copy
-from twofour.runtime.rounds.step_tables import BoundTables
+from twofour.runtime.rounds.step_tables import BoundTables, Phase, StepTables
 
 # Two time levels, of which the older one is read beside its points as well.
 DELAY = """
@@ -185,6 +185,18 @@ def test_rows_of_copies_and_sweeps_are_near(points, is_large, is_one_phase, tmp_
     assert (stepper._steps[0].kernel.past_caches is not None) == is_large
     (_, phases, _) = call._tables._tables
     assert (len(phases) == 1) == is_one_phase
+
+
+@pytest.mark.parametrize(
+    ("rows", "threads", "turns"),
+    [([20], 1, True), ([20], 2, True), ([20], 3, False), ([20, 20], 1, False), ([20, 8], 1, True)],
+)
+def test_phases_of_several_blocks_turn(rows, threads, turns):
+    """Here of eight rows; an even number of them ends where the first one began."""
+    tables = StepTables.__new__(StepTables)
+    phases = [Phase(0, 1, count, 8) for count in rows]
+    tables._tables = [np.array([0, len(rows)]), np.array(phases), None]
+    assert tables.turns(threads) == turns
 
 
 @pytest.mark.parametrize(

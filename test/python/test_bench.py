@@ -235,8 +235,13 @@ def test_a_folder_that_cannot_be_made_is_found_first(monkeypatch, tmp_path, capf
         raise AssertionError("expected nothing to be predicted")
 
     monkeypatch.setattr(experiments, "evaluate", work)
-    words = ["bench", "ablation", "--output", "/dev/null/folder"]
-    refused(capfd, main, words, "cannot make the folder", "/dev/null/folder:1:1")
+    words = ["bench", "ablation", "--output"]
+    message = "cannot make the folder"
+    refused(capfd, main, [*words, "/dev/null/folder"], message, "/dev/null/folder:1:1")
+    # Nor is there a place for its file.
+    (tmp_path / "folder" / "results.json").mkdir(parents=True)
+    message = "cannot write the file: it is a directory"
+    refused(capfd, main, [*words, "folder"], message, "folder/results.json:1:1")
 
 
 def test_tables_show_units_bases_and_gaps():

@@ -242,6 +242,13 @@ def altered(folder, name, change):
     (folder / name).write_text(json.dumps(content))
 
 
+def test_samples_of_fewer_layouts_are_refused(machine, folder):
+    measured(folder, machine)
+    altered(folder, "result.json", lambda content: content["samples"].pop())
+    with pytest.raises(TwofourError, match="expected samples of 3 layouts, got 2; remove the file"):
+        measured(folder, machine)
+
+
 def test_what_does_not_fit_is_refused(machine, folder):
     with pytest.raises(TwofourError, match="expected at least 9 rounds, got 8"):
         measured(folder, machine, rounds=8)
