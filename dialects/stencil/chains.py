@@ -3,10 +3,10 @@
 
 from dataclasses import dataclass
 
+from twofour.codegen.cpu.direct_kernel import Terms
 from twofour.dialects.stencil.linear_ops import WeightedSumOp, addend_of, linear_terms
 from twofour.dialects.stencil.sweep import SweepInput, known_domain
 from twofour.mlir_support import defining_op
-from twofour.targets.cpu.direct_kernel import Terms
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,12 @@
 
 from collections.abc import Sequence
 
+from twofour.codegen.cpu.vector_unit import Machine, vector_unit
 from twofour.dialects.stencil.aliases import root
 from twofour.dialects.stencil.sweep import SweepInput
 from twofour.mlir_support import defining_op
 from twofour.runtime.processor import USUAL_CACHES, caches
 from twofour.runtime.tiles.choice import past_caches
-from twofour.targets.cpu.vector_unit import Machine, vector_unit
 
 
 def are_large(op, arrays: int, machine: Machine) -> bool:

@@ -4,12 +4,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from twofour.box import Box
+from twofour.codegen.cpu.kernel_abi import IN_PLACE_ATTRIBUTE
 from twofour.dialects.stencil.aliases import is_memory, may_alias, root
-from twofour.dialects.stencil.box import Box
 from twofour.dialects.stencil.sweep import CAST
 from twofour.mlir import func, ir
 from twofour.mlir_support import defining_op, nested_ops
-from twofour.targets.cpu.kernel_abi import IN_PLACE_ATTRIBUTE
 
 # Ops that execute kernels: what the kernel is, and the attribute that names it.
 KERNEL_CALLS = {"func.call": ("func.func", "callee"), "gpu.launch_func": ("gpu.func", "kernel")}

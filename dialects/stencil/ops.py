@@ -9,7 +9,7 @@ of a Python-defined variadic op would all need the same type.
 from collections.abc import Sequence
 from typing import Any
 
-from twofour.dialects.stencil.box import Box
+from twofour.box import Box
 from twofour.dialects.stencil.types import (
     BoundsAttr,
     FieldType,

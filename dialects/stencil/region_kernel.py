@@ -7,6 +7,11 @@ What the function computes from numbers is computed in the kernel.
 
 from collections.abc import Callable
 
+from twofour.codegen.cpu.kernel_abi import (
+    TABLES_ATTRIBUTE,
+    USES_INDEX_ATTRIBUTE,
+    kernel_function,
+)
 from twofour.dialects.stencil.ops import ApplyOp, IndexOp
 from twofour.dialects.stencil.regions import AppliedRegion, sink_numbers
 from twofour.dialects.stencil.sweep import (
@@ -18,11 +23,6 @@ from twofour.dialects.stencil.sweep import (
 )
 from twofour.mlir import func, ir, memref
 from twofour.mlir_support import nested_ops
-from twofour.targets.cpu.kernel_abi import (
-    TABLES_ATTRIBUTE,
-    USES_INDEX_ATTRIBUTE,
-    kernel_function,
-)
 
 # Emits the loops of a kernel: the region, its function, the views and numbers of the region, and
 # the range of the outermost axis.

@@ -4,7 +4,8 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from twofour.dialects.stencil.box import Box
+from twofour.box import Box
+from twofour.codegen.cpu.kernel_abi import EntryConstants, shifted, view_type
 from twofour.dialects.stencil.ops import ApplyOp
 from twofour.dialects.stencil.sweep import SweepInput
 from twofour.dialects.stencil.traversal import accesses, captured_values
@@ -12,7 +13,6 @@ from twofour.dialects.stencil.types import ResultType, TempType
 from twofour.mlir import arith, ir, memref
 from twofour.mlir_support import defining_op, is_inside, nested_ops
 from twofour.reach import Extents, reach_of
-from twofour.targets.cpu.kernel_abi import EntryConstants, shifted, view_type
 
 
 class AppliedRegion:

@@ -8,12 +8,12 @@ Temps are turned into memrefs by `builtin.unrealized_conversion_cast`, as partia
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from twofour.dialects.stencil.box import Box
+from twofour.box import Box
+from twofour.codegen.cpu.kernel_abi import view_type
 from twofour.dialects.stencil.traversal import captured_values
 from twofour.identifiers import identifier
 from twofour.mlir import arith, func, ir, memref
 from twofour.mlir_support import defining_op, error_at
-from twofour.targets.cpu.kernel_abi import view_type
 
 CAST = "builtin.unrealized_conversion_cast"
 

@@ -4,7 +4,7 @@
 import math
 from typing import Any
 
-from twofour.dialects.stencil.box import MAX_POINTS, Box
+from twofour.box import MAX_POINTS, Box
 from twofour.mlir import ext, ir
 from twofour.mlir_support import VerificationFailure, expect, index_array, int_tuple
 

@@ -3,15 +3,15 @@
 
 from collections.abc import Callable, Sequence
 
+from twofour.codegen.cpu.kernel_abi import EntryConstants, shifted
+from twofour.codegen.cpu.lanes import Width, read_lanes, write_lanes
+from twofour.codegen.cpu.row_sums import Rows
+from twofour.codegen.math_functions import CALLED_FUNCTIONS
 from twofour.dialects.stencil.ops import AccessOp, ApplyOp
 from twofour.dialects.stencil.regions import AppliedRegion, is_constant
 from twofour.dialects.stencil.types import ResultType
 from twofour.mlir import arith, ir, memref, vector
 from twofour.mlir_support import defining_op, is_inside, nested_ops
-from twofour.targets.cpu.kernel_abi import EntryConstants, shifted
-from twofour.targets.cpu.lanes import Width, read_lanes, write_lanes
-from twofour.targets.cpu.row_sums import Rows
-from twofour.targets.math_functions import CALLED_FUNCTIONS
 
 # Ops that LLVM has vectors of instructions for. Not so quotients of integers: in lanes that a mask
 # leaves out they would divide by zero.

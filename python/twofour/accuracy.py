@@ -17,7 +17,7 @@ covers underflow:
     f16     2^-24   2^-11   2^-25 + n 2^-150
     bf16    2^-24   2^-8    2^-134 + n 2^-150
 
-Rows summed up in pairs (see twofour.targets.cpu.row_pairs) multiply differences of inputs and sums
+Rows summed up in pairs (see twofour.codegen.cpu.row_pairs) multiply differences of inputs and sums
 of weights: a weight's part in them is at most 7 times its size, and three roundings come to it, so
 that g = 7 gamma_{n+4}, and t counts 2 n terms.
 

@@ -6,6 +6,7 @@
 
 from dataclasses import dataclass, field
 
+from twofour.codegen.cpu.kernel_abi import PAST_CACHES_ATTRIBUTE
 from twofour.context import make_context
 from twofour.diagnostics import located_in
 from twofour.dialects.nm.ops import SparsePatchMatmulOp, permutation_of
@@ -42,7 +43,6 @@ from twofour.passes import ModulePass
 from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
 from twofour.program import ROTATION_ATTRIBUTE, Program, describe, select_function
 from twofour.reach import Reach, reach_of
-from twofour.targets.cpu.kernel_abi import PAST_CACHES_ATTRIBUTE
 
 # What is compiled: a kernel, the path of a file (`-`: standard input), or what was read from it.
 Source = str | Kernel | ProgramText

@@ -4,8 +4,8 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
+from twofour.box import Box
 from twofour.dialects.stencil.aliases import is_memory
-from twofour.dialects.stencil.box import Box
 from twofour.dialects.stencil.ops import ApplyOp
 from twofour.dialects.stencil.sweep import enclosing_function
 from twofour.dialects.stencil.types import FieldType

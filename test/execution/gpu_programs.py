@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from twofour import sim
+from twofour.codegen.gpu.kernel_abi import BlockShape
 from twofour.context import make_context
 from twofour.dialects.stencil.transforms.bufferize import BufferizePass
 from twofour.dialects.stencil.transforms.convert_element_type import ConvertElementTypePass
@@ -20,7 +21,6 @@ from twofour.mlir import ir
 from twofour.mlir_support import nested_ops
 from twofour.runtime.devices.launching import block_count
 from twofour.targets.cpu.build import run_passes
-from twofour.targets.gpu.kernel_abi import BlockShape
 from twofour.targets.gpu.lowering import to_llvm_ir, to_nvvm
 from twofour.targets.gpu.ptx import to_ptx
 

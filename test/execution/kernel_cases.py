@@ -202,8 +202,8 @@ def convolved(kernel: Kernel, steps: int) -> tuple[int, float]:
 
 def rows_in_pairs(kernel: Kernel) -> bool:
     """Whether schedule direct sums up rows in pairs on this processor."""
-    from twofour.targets.cpu.direct_kernel import DirectKernel, Terms
-    from twofour.targets.cpu.vector_unit import vector_unit
+    from twofour.codegen.cpu.direct_kernel import DirectKernel, Terms
+    from twofour.codegen.cpu.vector_unit import vector_unit
 
     direct = DirectKernel("k", [Terms(kernel.offsets, kernel.weights)], reassociate=True)
     return direct.in_pairs(vector_unit("host"))
@@ -211,7 +211,7 @@ def rows_in_pairs(kernel: Kernel) -> bool:
 
 def pair_rows(monkeypatch) -> None:
     """Let schedule direct sum up rows in pairs wherever it can, on any processor."""
-    from twofour.targets.cpu import direct_kernel, vector_unit
+    from twofour.codegen.cpu import direct_kernel, vector_unit
 
     host = vector_unit.vector_unit("host")
     units = {"host": replace(host, adds_beside=True)}
@@ -222,20 +222,20 @@ def pair_rows(monkeypatch) -> None:
 
 def sum_by_columns(monkeypatch) -> None:
     """Let schedule direct do what it does on cores of Intel, with any processor's registers."""
-    from twofour.targets.cpu.core import GOLDEN_COVE
+    from twofour.codegen.cpu.core import GOLDEN_COVE
 
     _take_core(monkeypatch, GOLDEN_COVE)
 
 
 def sum_row_by_row(monkeypatch) -> None:
     """Let schedule direct do what it does on cores that are not known, as above."""
-    from twofour.targets.cpu.core import Core
+    from twofour.codegen.cpu.core import Core
 
     _take_core(monkeypatch, Core())
 
 
 def _take_core(monkeypatch, core) -> None:
-    from twofour.targets.cpu import vector_unit
+    from twofour.codegen.cpu import vector_unit
 
     host = replace(vector_unit.vector_unit("host"), halved=False, adds_beside=False)
     units = {"host": replace(host, core=core)}

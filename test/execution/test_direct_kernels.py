@@ -9,13 +9,13 @@ import pytest
 
 import kernel_cases as cases
 from twofour.accuracy import sweep_error
+from twofour.codegen.cpu import direct_kernel
+from twofour.codegen.cpu.register_tile import RegisterTile
 from twofour.kernels import Kernel
 from twofour.options import CompileOptions
 from twofour.runtime import parse_boundary
-from twofour.targets.cpu import direct_kernel
 from twofour.targets.cpu.build import compile_cpu
 from twofour.targets.cpu.executable import CpuExecutable
-from twofour.targets.cpu.register_tile import RegisterTile
 
 LINE = 64  # bytes
 # No two weights alike, so that every column of three has a pair.

@@ -8,13 +8,13 @@ import time
 import numpy as np
 import pytest
 
+from twofour.codegen.gpu.cuda_toolkit import find_ptxas
 from twofour.explain import explain
 from twofour.kernels import TABLE_2, built_in_kernels
 from twofour.options import CompileOptions
 from twofour.runtime.programs import from_bundle
 from twofour.targets.gpu import ptx
 from twofour.targets.gpu.build import compile_gpu
-from twofour.targets.gpu.cuda_toolkit import find_ptxas
 from twofour.tune.launches import main_kernel
 
 needs_ptxas = pytest.mark.skipif(find_ptxas() is None, reason="ptxas is not installed")

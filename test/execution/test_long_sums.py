@@ -9,13 +9,13 @@ import pytest
 import kernel_cases as cases
 import twofour
 from twofour.accuracy import sweep_error
+from twofour.codegen.cpu import direct_kernel
+from twofour.codegen.cpu.looped_block import LoopedBlock
+from twofour.codegen.cpu.register_tile import RegisterTile
 from twofour.kernels import Kernel
 from twofour.options import CompileOptions
-from twofour.targets.cpu import direct_kernel
 from twofour.targets.cpu.build import compile_cpu
 from twofour.targets.cpu.executable import CpuExecutable
-from twofour.targets.cpu.looped_block import LoopedBlock
-from twofour.targets.cpu.register_tile import RegisterTile
 
 
 def box(*ranges):

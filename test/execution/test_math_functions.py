@@ -9,7 +9,7 @@ import pytest
 from scipy import special
 
 import twofour
-from twofour.targets.gpu import cuda_toolkit
+from twofour.codegen.gpu import cuda_toolkit
 
 PROGRAM = """
 func.func @f(%a: !stencil.field<[0,64]x{kind}>, %b: !stencil.field<[0,64]x{kind}>) {{

@@ -6,8 +6,8 @@ import pytest
 
 import kernel_cases as cases
 import twofour
+from twofour.codegen.cpu import outer_kernel
 from twofour.errors import TwofourError
-from twofour.targets.cpu import outer_kernel
 
 SHAPES = {2: (37, 61), 3: (7, 18, 43)}
 BOUNDARY = {2: ("reflect", "periodic"), 3: ("periodic", "fixed", "nearest")}

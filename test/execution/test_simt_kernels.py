@@ -13,11 +13,11 @@ import twofour
 from file_cases import NONLINEAR
 from gpu_programs import STORAGE, GpuProgram, program_of
 from twofour.accuracy import sweep_error
+from twofour.codegen.gpu.cuda_toolkit import find_ptxas
 from twofour.context import make_context
 from twofour.errors import TwofourError
 from twofour.frontend.weights import kernel_module
 from twofour.mlir import ir
-from twofour.targets.gpu.cuda_toolkit import find_ptxas
 from twofour.targets.gpu.ptx import assemble
 from xdsl_suite import Program, random_arguments
 

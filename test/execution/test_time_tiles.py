@@ -11,13 +11,13 @@ import pytest
 
 import kernel_cases as cases
 import twofour
+from twofour.codegen.cpu import vector_unit
 from twofour.errors import TwofourError
 from twofour.kernels import Kernel
 from twofour.runtime import AxisBoundary, parse_boundary, slices
 from twofour.runtime.tiles import runs as tile_runs
 from twofour.runtime.tiles import stepping as tiled_stepping
 from twofour.runtime.tiles.steps import SOURCE, TARGET
-from twofour.targets.cpu import vector_unit
 
 MODES = ("fixed", "zero", "constant(0.5)", "periodic", "reflect", "nearest")
 SHAPES = {1: (331,), 2: (37, 61), 3: (9, 17, 23)}

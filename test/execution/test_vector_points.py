@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 import kernel_cases as cases
+from twofour.codegen.gpu.simt_kernel import MAX_TERMS
 from twofour.kernels import Kernel
 from twofour.options import CompileOptions
 from twofour.runtime.programs import from_bundle
 from twofour.targets.gpu import build
 from twofour.targets.gpu.ptx import assemble
-from twofour.targets.gpu.simt_kernel import MAX_TERMS
 from twofour.tune.choice import Choice
 
 # Rows of whole vectors, of less than one, and all that a row may leave of one.

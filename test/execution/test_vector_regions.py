@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 import twofour
+from twofour.codegen.cpu.register_tile import RegisterTile
 from twofour.dialects.stencil import large_arrays
 from twofour.dialects.stencil.transforms import apply_to_vector
 from twofour.options import CompileOptions
 from twofour.targets.cpu.build import compile_cpu
-from twofour.targets.cpu.register_tile import RegisterTile
 
 DTYPES = {"f64": np.float64, "f32": np.float32, "i32": np.int32, "i64": np.int64}
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from twofour.dialects.stencil.box import Box
+from twofour.box import Box
 from twofour.layout.patch import PatchOperator
 
 

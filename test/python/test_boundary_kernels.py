@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import twofour
 from twofour.analysis import run_passes
+from twofour.codegen.gpu.boundary_kernel import THREADS
 from twofour.context import make_context
 from twofour.dialects.stencil.transforms.add_boundary_kernels import AddBoundaryKernelsPass
 from twofour.mlir import ir
@@ -25,7 +26,6 @@ from twofour.runtime.dtypes import field_element_type
 from twofour.runtime.halos import HaloSlices
 from twofour.runtime.manifest import read_kernels
 from twofour.sim import parse
-from twofour.targets.gpu.boundary_kernel import THREADS
 from twofour.targets.gpu.entries import kernel_entries
 from twofour.targets.gpu.lowering import to_llvm_ir, to_nvvm
 from twofour.targets.gpu.ptx import to_ptx

@@ -7,12 +7,12 @@ import re
 import pytest
 
 from twofour.cli.main import main
+from twofour.codegen.rolled_loops import keep_outer_loops_rolled
 from twofour.mlir import execution_engine, ir
 from twofour.mlir_support import nested_ops
 from twofour.runtime.recent import Recent
 from twofour.targets.cpu import jit
 from twofour.targets.cpu.jit import CompiledModule
-from twofour.targets.cpu.rolled_loops import keep_rolled
 
 LOOPS = """
 func.func @fill(%n: index, %u: memref<?x?xf64>, %x: f64) {
@@ -62,7 +62,7 @@ def context():
 
 def test_loops_that_hold_others_are_not_unrolled(context):
     module = ir.Module.parse(LOOPS)
-    keep_rolled(module)
+    keep_outer_loops_rolled(module)
     marked = ["loop_annotation" in loop.attributes for loop in nested_ops(module, "scf.for")]
     assert marked == [True, False, False]
 

@@ -6,6 +6,8 @@ import json
 import pytest
 
 from twofour.cli.main import main
+from twofour.codegen.cpu import vector_unit as vector_units
+from twofour.codegen.cpu.vector_unit import vector_unit
 from twofour.kernels import built_in_kernels
 from twofour.layout.crush import crush
 from twofour.layout.matching import lower_bound
@@ -16,10 +18,8 @@ from twofour.runtime.tiles import stepping as tiled_stepping
 from twofour.runtime.tiles.stepping import TilePrograms
 from twofour.runtime.tiles.streamed import is_streamed
 from twofour.targets.cpu import report as cpu_report
-from twofour.targets.cpu import vector_unit as vector_units
 from twofour.targets.cpu.build import compile_cpu
 from twofour.targets.cpu.executable import CpuExecutable
-from twofour.targets.cpu.vector_unit import vector_unit
 
 FIELDS = (
     "name target dtype schedule tile rows columns k k_lower_bound padding_columns strategy "

@@ -7,8 +7,8 @@ import pytest
 
 import twofour
 from twofour.cli.main import main
+from twofour.codegen.gpu.cuda_toolkit import find_ptxas
 from twofour.targets.gpu import report as gpu_costs
-from twofour.targets.gpu.cuda_toolkit import find_ptxas
 
 COUNTERS = {
     "instructions",

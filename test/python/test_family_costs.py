@@ -12,6 +12,9 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
+from twofour.codegen.cpu.direct_kernel import DirectKernel, Terms
+from twofour.codegen.gpu.cuda_toolkit import find_ptxas
+from twofour.codegen.gpu.simt_kernel import point_grid
 from twofour.cost import simt as cost_simt
 from twofour.cost import tile as cost_tile
 from twofour.cost.counts import Counts, resident
@@ -28,10 +31,7 @@ from twofour.runtime.devices.simulated import SimulatedDevice
 from twofour.runtime.devices.stepping import linear_stepper
 from twofour.runtime.dtypes import to_storage
 from twofour.sim import chips
-from twofour.targets.cpu.direct_kernel import DirectKernel, Terms
 from twofour.targets.gpu import build
-from twofour.targets.gpu.cuda_toolkit import find_ptxas
-from twofour.targets.gpu.simt_kernel import point_grid
 from twofour.tune.choice import Choice
 
 # Schedules; "rolling" is the way of "simt" that marches; with rings, or with none.

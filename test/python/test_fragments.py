@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 
+from twofour.codegen.gpu.matrix_ops import MatrixOps
 from twofour.errors import TwofourError
 from twofour.layout.fragments import (
     DENSE_16,
@@ -14,7 +15,6 @@ from twofour.layout.fragments import (
     fragment_for,
 )
 from twofour.sim import tensor
-from twofour.targets.gpu.matrix_ops import MatrixOps
 
 CASES = {
     "f16": (SPARSE_16, "m16n8k32", "f32"),

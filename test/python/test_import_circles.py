@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""No module imports itself by way of others, not even inside of functions or for types."""
+"""No module imports itself by way of others, or what is built on it, not even in functions."""
 
 import ast
 import importlib.util
@@ -10,6 +10,9 @@ import networkx as nx
 
 import twofour
 import twofour.dialects
+
+# From the bottom up: layouts, code of kernels, costs, passes, drivers, and what users call.
+LAYERS = ("layout", "codegen", "cost", "dialects", "targets", "explain", "bench", "cli")
 
 
 def modules() -> dict[str, Path]:
@@ -61,3 +64,32 @@ def test_circles_are_found():
         "p.d": "from p.a import x",
     }
     assert circles(texts) == [["p.a", "p.b", "p.c"]]
+
+
+def upward(texts: dict[str, str]) -> list[tuple[str, str]]:
+    """The imports of modules that belong to a higher layer, by importer and imported."""
+
+    def layer(name: str) -> int | None:
+        package = (*name.split("."), "")[1]
+        return LAYERS.index(package) if package in LAYERS else None
+
+    pairs = ((a, b) for a, text in texts.items() for b in imports(a, text, texts.keys()))
+    placed = ((a, b) for a, b in pairs if layer(a) is not None and layer(b) is not None)
+    return sorted((a, b) for a, b in placed if layer(a) < layer(b))
+
+
+def test_layers_import_downwards():
+    texts = {name: path.read_text() for name, path in modules().items()}
+    assert all(any(name.split(".")[1:2] == [layer] for name in texts) for layer in LAYERS)
+    assert upward(texts) == []
+
+
+def test_upward_imports_are_found():
+    texts = {
+        "p.codegen.a": "def f():\n    from p.targets.b import g",
+        "p.targets.b": "import p.layout\nfrom p.codegen import a",
+        "p.layout": "",
+        "p.errors": "from p.cli import main",
+        "p.cli.main": "",
+    }
+    assert upward(texts) == [("p.codegen.a", "p.targets.b")]

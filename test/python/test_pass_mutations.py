@@ -13,6 +13,8 @@ import pytest
 import pass_checks as checks
 import pass_faults as faults
 from outer_cases import check_passes
+from twofour.codegen.cpu import outer_kernel
+from twofour.codegen.gpu import boundary_kernel
 from twofour.dialects.nm.transforms import compress, crush, permute_2to4
 from twofour.dialects.nm.transforms import to_gpu as nm_to_gpu
 from twofour.dialects.nm.transforms import to_vector as nm_to_vector
@@ -36,8 +38,6 @@ from twofour.dialects.stencil.transforms import (
 )
 from twofour.passes import pass_names
 from twofour.pipeline import PipelineFailure
-from twofour.targets.cpu import outer_kernel
-from twofour.targets.gpu import boundary_kernel
 
 
 @dataclass(frozen=True)

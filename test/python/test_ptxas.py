@@ -3,8 +3,9 @@
 
 import pytest
 
+from twofour.codegen.gpu import cuda_toolkit
 from twofour.errors import TwofourError
-from twofour.targets.gpu import cuda_toolkit, ptx
+from twofour.targets.gpu import ptx
 
 REPORT = """ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function 'first' for 'sm_90'

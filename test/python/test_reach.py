@@ -3,7 +3,7 @@
 
 import pytest
 
-from twofour.dialects.stencil.box import Box
+from twofour.box import Box
 from twofour.reach import halo_of, reach_of
 
 CASES = {

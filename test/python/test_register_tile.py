@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from twofour.codegen.cpu import register_tile
+from twofour.codegen.cpu.direct_kernel import DirectKernel, Terms
+from twofour.codegen.cpu.register_tile import FEW_OUTPUTS, MAX_MULTIPLY_ADDS, RegisterTile
+from twofour.codegen.cpu.vector_unit import vector_unit
 from twofour.kernels import built_in_kernels
 from twofour.mlir import ir
-from twofour.targets.cpu import register_tile
-from twofour.targets.cpu.direct_kernel import DirectKernel, Terms
-from twofour.targets.cpu.register_tile import FEW_OUTPUTS, MAX_MULTIPLY_ADDS, RegisterTile
-from twofour.targets.cpu.vector_unit import vector_unit
 
 MACHINES = ("avx512", "znver4", "avx2", "sse", "neon")
 UNIT = vector_unit("avx2")

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from twofour.accuracy import PAIRED_PARTS
+from twofour.codegen.cpu.direct_kernel import DirectKernel, Terms
+from twofour.codegen.cpu.row_pairs import COMPARABLE, pair_terms, sum_row_pairs
+from twofour.codegen.cpu.row_sums import terms_of
+from twofour.codegen.cpu.vector_unit import vector_unit
 from twofour.kernels import built_in_kernels
-from twofour.targets.cpu.direct_kernel import DirectKernel, Terms
-from twofour.targets.cpu.row_pairs import COMPARABLE, pair_terms, sum_row_pairs
-from twofour.targets.cpu.row_sums import terms_of
-from twofour.targets.cpu.vector_unit import vector_unit
 
 WEIGHTS = (-4.0, -2.0, -1.0, 0.5, 1.0, 2.0, 3.0, 8.0)
 

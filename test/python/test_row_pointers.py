@@ -6,6 +6,7 @@ import ctypes
 import numpy as np
 import pytest
 
+from twofour.codegen.cpu.kernel_abi import INPUTS_ATTRIBUTE
 from twofour.kernels import built_in_kernels
 from twofour.mlir import ir
 from twofour.mlir_support import functions, nested_ops, op_names
@@ -13,7 +14,6 @@ from twofour.options import CompileOptions
 from twofour.runtime.native import descriptor
 from twofour.targets.cpu.build import compile_cpu
 from twofour.targets.cpu.jit import CompiledModule
-from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
 from twofour.targets.cpu.row_pointers import point_at_rows
 
 VIEW = "memref<?x?x?xf64, strided<[?, ?, 1], offset: ?>>"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from twofour.codegen.cpu.row_sums import MANY_ROWS, WORTHWHILE, sum_rows, terms_of
 from twofour.kernels import built_in_kernels
-from twofour.targets.cpu.row_sums import MANY_ROWS, WORTHWHILE, sum_rows, terms_of
 
 KERNELS = built_in_kernels()
 

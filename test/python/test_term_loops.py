@@ -8,11 +8,11 @@ from functools import partial
 
 import pytest
 
-from twofour.targets.cpu.looped_tile import MAX_CODE, choose_looped_tile
-from twofour.targets.cpu.register_tile import RegisterTile
-from twofour.targets.cpu.row_sums import sum_rows, terms_of
-from twofour.targets.cpu.term_loops import Loop, are_added_in_loops, code_size, loops_over
-from twofour.targets.cpu.vector_unit import vector_unit
+from twofour.codegen.cpu.looped_tile import MAX_CODE, choose_looped_tile
+from twofour.codegen.cpu.register_tile import RegisterTile
+from twofour.codegen.cpu.row_sums import sum_rows, terms_of
+from twofour.codegen.cpu.term_loops import Loop, are_added_in_loops, code_size, loops_over
+from twofour.codegen.cpu.vector_unit import vector_unit
 
 
 def box(*reaches):

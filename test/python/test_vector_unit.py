@@ -3,8 +3,8 @@
 
 import pytest
 
+from twofour.codegen.cpu import vector_unit as units
 from twofour.runtime import processor
-from twofour.targets.cpu import vector_unit as units
 
 AVX_512 = "fpu avx2 fma avx512f avx512vl"
 

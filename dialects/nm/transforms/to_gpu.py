@@ -13,6 +13,10 @@ tables, coalesced rows or boxes of results.
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from twofour.codegen.gpu.kernel_abi import kernel_module, launch
+from twofour.codegen.gpu.matrix_ops import MatrixOps, operands_of
+from twofour.codegen.gpu.stream_kernel import StreamKernel, build_stream_kernel
+from twofour.codegen.gpu.tensor_kernel import TensorKernel, build_tensor_kernel
 from twofour.cost.explore import best_stream, reference_gpu
 from twofour.dialects.nm.ops import PatchMatmulOp, SparsePatchMatmulOp
 from twofour.dialects.stencil.levels import levels_of, reach_of_op
@@ -36,10 +40,6 @@ from twofour.options import Chip
 from twofour.passes import ModulePass
 from twofour.runtime.dtypes import ELEMENT_TYPES
 from twofour.sim import chips
-from twofour.targets.gpu.kernel_abi import kernel_module, launch
-from twofour.targets.gpu.matrix_ops import MatrixOps, operands_of
-from twofour.targets.gpu.stream_kernel import StreamKernel, build_stream_kernel
-from twofour.targets.gpu.tensor_kernel import TensorKernel, build_tensor_kernel
 
 Arithmetic = Literal["auto", "f16", "bf16", "tf32", "f32", "f64"]
 

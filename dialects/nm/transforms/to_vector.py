@@ -9,6 +9,8 @@ tables; the lanes of its vectors are neighbouring tiles, as the columns of B are
 from dataclasses import dataclass
 from typing import ClassVar
 
+from twofour.codegen.cpu.elements import ElementCode
+from twofour.codegen.cpu.patch_kernel import PatchKernel, build_patch_kernel
 from twofour.dialects.nm.ops import SparsePatchMatmulOp
 from twofour.dialects.stencil.linear_ops import addend_of, linear_terms
 from twofour.dialects.stencil.sweep import (
@@ -22,8 +24,6 @@ from twofour.mlir import ir
 from twofour.mlir_support import nested_ops
 from twofour.passes import ModulePass
 from twofour.reach import reach_of
-from twofour.targets.cpu.elements import ElementCode
-from twofour.targets.cpu.patch_kernel import PatchKernel, build_patch_kernel
 
 
 def _is_partial_sum(op: SparsePatchMatmulOp) -> bool:

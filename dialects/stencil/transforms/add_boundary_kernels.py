@@ -18,13 +18,13 @@ kernel takes. No function launches it: the runtime does, between calls.
 from dataclasses import dataclass
 from typing import ClassVar
 
+from twofour.codegen.gpu.boundary_kernel import build_boundary_kernel
+from twofour.codegen.gpu.kernel_abi import kernel_module
 from twofour.errors import TwofourError
 from twofour.mlir import ir
 from twofour.options import Chip
 from twofour.passes import ModulePass
 from twofour.runtime.native import MAX_RANK
-from twofour.targets.gpu.boundary_kernel import build_boundary_kernel
-from twofour.targets.gpu.kernel_abi import kernel_module
 
 SIZES = (8, 16, 32, 64)
 

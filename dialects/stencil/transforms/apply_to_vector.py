@@ -28,6 +28,17 @@ from functools import partial
 from operator import add
 from typing import ClassVar
 
+from twofour.codegen.cpu.block_loops import ROWS_PAST_CACHES, BlockLoops
+from twofour.codegen.cpu.kernel_abi import (
+    IN_PLACE_ATTRIBUTE,
+    PAST_CACHES,
+    PAST_CACHES_ATTRIBUTE,
+    EntryConstants,
+)
+from twofour.codegen.cpu.read_ahead import ReadAhead
+from twofour.codegen.cpu.register_tile import RegisterTile, given_tile
+from twofour.codegen.cpu.row_sums import sum_rows
+from twofour.codegen.cpu.vector_unit import Machine, VectorUnit, vector_unit
 from twofour.dialects.stencil.large_arrays import are_large, are_stored_over_inputs
 from twofour.dialects.stencil.ops import ApplyOp
 from twofour.dialects.stencil.region_kernel import replace_by_kernel
@@ -38,17 +49,6 @@ from twofour.mlir import func, ir
 from twofour.mlir_support import nested_ops
 from twofour.passes import ModulePass
 from twofour.runtime.page_offset import CACHE_LINE
-from twofour.targets.cpu.block_loops import ROWS_PAST_CACHES, BlockLoops
-from twofour.targets.cpu.kernel_abi import (
-    IN_PLACE_ATTRIBUTE,
-    PAST_CACHES,
-    PAST_CACHES_ATTRIBUTE,
-    EntryConstants,
-)
-from twofour.targets.cpu.read_ahead import ReadAhead
-from twofour.targets.cpu.register_tile import RegisterTile, given_tile
-from twofour.targets.cpu.row_sums import sum_rows
-from twofour.targets.cpu.vector_unit import Machine, VectorUnit, vector_unit
 
 # A block of rows of two axes that share what they read, and one of those that do not.
 FEW_ROWS, ALONE = RegisterTile(2, 1), RegisterTile(1, 4)

@@ -28,8 +28,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import ClassVar
 
+from twofour.box import Box
 from twofour.dialects.stencil.aliases import is_memory, may_alias, root
-from twofour.dialects.stencil.box import Box
 from twofour.dialects.stencil.memory_uses import (
     KERNEL_CALLS,
     copied_before_stores,

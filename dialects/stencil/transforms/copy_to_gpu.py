@@ -11,17 +11,17 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar
 
-from twofour.dialects.stencil.box import Box
+from twofour.box import Box
+from twofour.codegen.cpu.kernel_abi import view_type
+from twofour.codegen.gpu.code import IndexCode
+from twofour.codegen.gpu.kernel_abi import MODULE, BlockShape, gpu_function, kernel_module, launch
+from twofour.codegen.gpu.point_grid import PointGrid
 from twofour.errors import TwofourError
 from twofour.mlir import gpu, ir, memref
 from twofour.mlir_support import enclosing, error_at, nested_ops
 from twofour.options import Chip
 from twofour.passes import ModulePass
 from twofour.runtime.dtypes import field_element_type
-from twofour.targets.cpu.kernel_abi import view_type
-from twofour.targets.gpu.code import IndexCode
-from twofour.targets.gpu.kernel_abi import MODULE, BlockShape, gpu_function, kernel_module, launch
-from twofour.targets.gpu.point_grid import PointGrid
 
 _NAME = re.compile(r"copy_[a-z0-9]+_[0-9]+d")
 

@@ -12,11 +12,11 @@ they are.
 from dataclasses import dataclass
 from typing import ClassVar
 
+from twofour.codegen.cpu.kernel_abi import kernel_function, view_type
 from twofour.dialects.stencil.sweep import enclosing_function, kernel_name, module_end
 from twofour.mlir import arith, func, ir, memref, scf
 from twofour.mlir_support import nested_ops
 from twofour.passes import ModulePass
-from twofour.targets.cpu.kernel_abi import kernel_function, view_type
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
+from twofour.codegen.cpu.direct_kernel import MOST_TERMS
 from twofour.dialects.stencil.aliases import is_memory, may_alias
 from twofour.dialects.stencil.chains import Chain, chain_ending_at
 from twofour.dialects.stencil.linear_ops import WeightedSumOp
@@ -37,7 +38,6 @@ from twofour.dialects.stencil.vector_region import calls_functions, widest_bits
 from twofour.mlir import arith, ir, math
 from twofour.mlir_support import defining_op, nested_ops
 from twofour.passes import ModulePass
-from twofour.targets.cpu.direct_kernel import MOST_TERMS
 
 # Ops of regions that are fused: of more, arithmetic takes the time, and registers run short.
 MAX_OPS = 100

@@ -23,7 +23,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from twofour.dialects.stencil.box import Box
+from twofour.box import Box
 from twofour.dialects.stencil.linear_ops import (
     WeightedSumOp,
     accumulation_type,

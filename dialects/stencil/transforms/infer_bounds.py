@@ -15,7 +15,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import ClassVar
 
-from twofour.dialects.stencil.box import Box
+from twofour.box import Box
 from twofour.dialects.stencil.linear_ops import linear_terms
 from twofour.dialects.stencil.traversal import accesses, erase_unused, is_linear_op
 from twofour.dialects.stencil.types import TempType

@@ -25,6 +25,7 @@ block are sums of vectors.
 from dataclasses import dataclass
 from typing import ClassVar
 
+from twofour.codegen.sme.kernel import OuterKernel, build_outer_kernel
 from twofour.dialects.stencil.linear_ops import addend_of, linear_terms
 from twofour.dialects.stencil.outer_ops import OuterSumOp
 from twofour.dialects.stencil.sweep import (
@@ -38,7 +39,6 @@ from twofour.mlir import ir
 from twofour.mlir_support import nested_ops
 from twofour.passes import ModulePass
 from twofour.reach import reach_of
-from twofour.targets.sme.kernel import OuterKernel, build_outer_kernel
 
 
 def _convert(op: OuterSumOp) -> None:

@@ -19,6 +19,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
+from twofour.codegen.cpu.direct_kernel import DirectKernel, build_direct_kernel
+from twofour.codegen.cpu.elements import ElementCode
+from twofour.codegen.cpu.outer_kernel import check_schedule, register_tile, scheduled_rows
+from twofour.codegen.cpu.vector_unit import Machine, vector_unit
 from twofour.dialects.stencil.chains import chain_ending_at
 from twofour.dialects.stencil.outer_ops import OuterSumOp
 from twofour.dialects.stencil.sweep import kernel_name, module_end, replace_by_sweep
@@ -26,10 +30,6 @@ from twofour.errors import TwofourError
 from twofour.mlir import ir
 from twofour.mlir_support import error_at, nested_ops
 from twofour.passes import ModulePass
-from twofour.targets.cpu.direct_kernel import DirectKernel, build_direct_kernel
-from twofour.targets.cpu.elements import ElementCode
-from twofour.targets.cpu.outer_kernel import check_schedule, register_tile, scheduled_rows
-from twofour.targets.cpu.vector_unit import Machine, vector_unit
 
 
 def _convert(op: OuterSumOp, machine: Machine) -> None:

@@ -14,12 +14,19 @@ from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar
 
+from twofour.codegen.cpu.direct_kernel import DirectKernel
+from twofour.codegen.gpu.code import Index, IndexCode
+from twofour.codegen.gpu.kernel_abi import gpu_function, kernel_module, launch
+from twofour.codegen.gpu.point_grid import PointGrid
+from twofour.codegen.gpu.rolling_kernel import RollingKernel, build_rolling_kernel
+from twofour.codegen.gpu.simt_kernel import build_simt_kernel, point_grid
 from twofour.cost.explore import best_rolling, reference_gpu
 from twofour.cost.simt import full_blocks
 from twofour.dialects.stencil.chains import chain_ending_at
 from twofour.dialects.stencil.levels import levels_of, reach_of_op
 from twofour.dialects.stencil.linear_ops import WeightedSumOp, addend_of, linear_terms
 from twofour.dialects.stencil.ops import ApplyOp
+from twofour.dialects.stencil.point_ops import call_intrinsics, check_point_ops
 from twofour.dialects.stencil.regions import AppliedRegion, sink_numbers
 from twofour.dialects.stencil.sweep import (
     SweepInput,
@@ -35,13 +42,6 @@ from twofour.options import Chip
 from twofour.passes import ModulePass
 from twofour.runtime.dtypes import field_element_type
 from twofour.sim import chips
-from twofour.targets.cpu.direct_kernel import DirectKernel
-from twofour.targets.gpu.code import Index, IndexCode
-from twofour.targets.gpu.kernel_abi import gpu_function, kernel_module, launch
-from twofour.targets.gpu.point_grid import PointGrid
-from twofour.targets.gpu.point_ops import call_intrinsics, check_point_ops
-from twofour.targets.gpu.rolling_kernel import RollingKernel, build_rolling_kernel
-from twofour.targets.gpu.simt_kernel import build_simt_kernel, point_grid
 
 # Rows of a thread of an apply share what they read in registers, as long as there are enough of
 # these: with 92 words of inputs two rows of f64 were 1.1 times as fast as one on an H200, with 168

@@ -10,13 +10,13 @@ region, with accesses as `memref.load` and `stencil.return` as `memref.store`.
 from dataclasses import dataclass
 from typing import ClassVar
 
+from twofour.codegen.cpu.kernel_abi import EntryConstants
 from twofour.dialects.stencil.ops import ApplyOp
 from twofour.dialects.stencil.region_kernel import replace_by_kernel
 from twofour.dialects.stencil.regions import AppliedRegion
 from twofour.mlir import func, ir, memref, scf
 from twofour.mlir_support import nested_ops
 from twofour.passes import ModulePass
-from twofour.targets.cpu.kernel_abi import EntryConstants
 
 
 def _emit_loops(

@@ -36,6 +36,10 @@ Sums of many hundred terms are loops over a table of weights:
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
+from twofour.codegen.cpu.direct_kernel import DirectKernel, build_direct_kernel
+from twofour.codegen.cpu.kernel_abi import PAST_CACHES
+from twofour.codegen.cpu.register_tile import given_tile
+from twofour.codegen.cpu.vector_unit import Machine, vector_unit
 from twofour.dialects.stencil.chains import Chain, chain_ending_at
 from twofour.dialects.stencil.large_arrays import are_large, are_stored_over_inputs
 from twofour.dialects.stencil.linear_ops import WeightedSumOp
@@ -43,10 +47,6 @@ from twofour.dialects.stencil.sweep import kernel_name, module_end, replace_by_s
 from twofour.mlir import ir
 from twofour.mlir_support import nested_ops
 from twofour.passes import ModulePass
-from twofour.targets.cpu.direct_kernel import DirectKernel, build_direct_kernel
-from twofour.targets.cpu.kernel_abi import PAST_CACHES
-from twofour.targets.cpu.register_tile import given_tile
-from twofour.targets.cpu.vector_unit import Machine, vector_unit
 
 
 def _goes_past_caches(op, chain: Chain, options: "ConvertStencilToVectorPass") -> bool:

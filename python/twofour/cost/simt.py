@@ -24,8 +24,8 @@ from twofour.runtime.dtypes import ELEMENT_TYPES
 from twofour.sim.chips import Chip
 
 if TYPE_CHECKING:
-    from twofour.targets.cpu.direct_kernel import DirectKernel, Terms
-    from twofour.targets.gpu.point_grid import PointGrid
+    from twofour.codegen.cpu.direct_kernel import DirectKernel, Terms
+    from twofour.codegen.gpu.point_grid import PointGrid
 
 # PTX instructions of a warp: which points a thread has, the first for the only axis, and with each
 # further axis more, since there the number of the block is divided.

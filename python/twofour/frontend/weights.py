@@ -4,7 +4,7 @@
 import math
 from collections.abc import Sequence
 
-from twofour.dialects.stencil.box import MAX_POINTS
+from twofour.box import MAX_POINTS
 from twofour.errors import TwofourError
 from twofour.identifiers import identifier
 from twofour.kernels import Kernel

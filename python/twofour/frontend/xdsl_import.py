@@ -12,8 +12,8 @@ xDSL is imported when a text is read, since that alone takes longer than `twofou
 
 from typing import TYPE_CHECKING, Any
 
+from twofour.box import Box
 from twofour.diagnostics import errors_of
-from twofour.dialects.stencil.box import Box
 from twofour.dialects.stencil.types import BoundsAttr, FieldType, ResultType, TempType
 from twofour.errors import TwofourError
 from twofour.frontend.xdsl_text import XdslProgram, parse_xdsl

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Calls of functions in a bufferized module: plans know kernels only."""
 
+from twofour.codegen.cpu.kernel_abi import INPUTS_ATTRIBUTE
 from twofour.mlir import ir
 from twofour.mlir_support import nested_ops
 from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
-from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
 
 
 def inline_calls(module: ir.Module, filename: str) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from twofour.analysis import LinearSweep
+from twofour.codegen.gpu.matrix_ops import operands_of
 from twofour.cost import Costs, Prediction, predict
 from twofour.cost.tile import tile_costs
 from twofour.errors import TwofourError, Unsuitable
@@ -25,7 +26,6 @@ from twofour.layout.search import best_tile, tiles
 from twofour.runtime.dtypes import ELEMENT_TYPES
 from twofour.sim import chips
 from twofour.targets.gpu.candidates import point_costs
-from twofour.targets.gpu.matrix_ops import operands_of
 from twofour.tune.choice import Choice
 from twofour.tune.marches import Found, rolling, streams, taken_way
 from twofour.tune.step import Step

@@ -20,9 +20,9 @@ from sme_cases import (
     random_input,
     star,
 )
+from twofour.codegen.sme.kernel import OuterKernel
 from twofour.dialects.stencil.transforms import outer_to_sme
 from twofour.targets.sme.build import compile_sme
-from twofour.targets.sme.kernel import OuterKernel
 from twofour.targets.sme.options import SmeOptions
 
 BITS, N = 512, 8

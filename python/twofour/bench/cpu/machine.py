@@ -9,8 +9,8 @@ from pathlib import Path
 from twofour.bench.cpu.c_library import gcc_version
 from twofour.bench.cpu.pinning import usable_cpus
 from twofour.bench.report import versions
+from twofour.codegen.cpu.vector_unit import vector_unit
 from twofour.runtime.processor import CACHE_FOLDERS, cpuinfo
-from twofour.targets.cpu.vector_unit import vector_unit
 
 # Packages that are compared, by their names on PyPI.
 PEERS = ("numba", "devito", "jax", "jaxlib", "scipy")

@@ -9,6 +9,9 @@ from dataclasses import dataclass, replace
 
 from twofour.bench.predicted.setting import Setting, over
 from twofour.bench.section import Column, Section, table
+from twofour.codegen.gpu.kernel_abi import kernel_module
+from twofour.codegen.gpu.matrix_ops import MatrixOps
+from twofour.codegen.gpu.stream_kernel import StreamKernel, build_stream_kernel
 from twofour.context import make_context
 from twofour.cost import Costs, GpuModel, Prediction, predict
 from twofour.cost.counts import Counts
@@ -28,12 +31,9 @@ from twofour.runtime.dtypes import ELEMENT_TYPES
 from twofour.runtime.manifest import KernelSpec
 from twofour.sim import parse
 from twofour.sim.ptx import Kernel as SimulatedKernel
-from twofour.targets.gpu.kernel_abi import kernel_module
 from twofour.targets.gpu.lowering import to_llvm_ir, to_nvvm
-from twofour.targets.gpu.matrix_ops import MatrixOps
 from twofour.targets.gpu.ptx import to_ptx
 from twofour.targets.gpu.report import domain
-from twofour.targets.gpu.stream_kernel import StreamKernel, build_stream_kernel
 
 EXPLORED = ("Heat-1D", "Heat-2D", "Box-2D9P", "Star-2D13P", "Box-2D49P", "Heat-3D")
 ELEMENT = "f16"

@@ -17,6 +17,11 @@ from twofour.analysis import (
     load_program,
     run_passes,
 )
+from twofour.codegen.cpu.direct_kernel import DirectKernel, Terms
+from twofour.codegen.cpu.elements import ElementCode
+from twofour.codegen.cpu.kernel_abi import INPUTS_ATTRIBUTE
+from twofour.codegen.cpu.vector_unit import vector_unit
+from twofour.codegen.rolled_loops import keep_outer_loops_rolled
 from twofour.diagnostics import located_in
 from twofour.dialects.nm.ops import SparsePatchMatmulOp
 from twofour.dialects.nm.transforms.to_vector import ConvertNmToVectorPass
@@ -39,12 +44,7 @@ from twofour.mlir_support import nested_ops
 from twofour.options import CompileOptions
 from twofour.passes import ModulePass
 from twofour.program import select_function
-from twofour.targets.cpu.direct_kernel import DirectKernel, Terms
-from twofour.targets.cpu.elements import ElementCode
-from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
-from twofour.targets.cpu.rolled_loops import keep_rolled
 from twofour.targets.cpu.row_pointers import point_at_rows
-from twofour.targets.cpu.vector_unit import vector_unit
 from twofour.targets.inlining import inline_calls
 
 
@@ -153,7 +153,7 @@ def compile_module(
         lowering = lowering_passes(module, found.is_step, options.reassociate)
         run_passes(module, lowering, filename)
         inline_calls(module, filename)
-        keep_rolled(module)
+        keep_outer_loops_rolled(module)
         for function in nested_ops(module, "func.func"):
             if INPUTS_ATTRIBUTE in function.attributes:
                 point_at_rows(function)

@@ -8,6 +8,15 @@ from dataclasses import replace
 import numpy as np
 
 from twofour.analysis import LinearSweep
+from twofour.codegen.cpu.kernel_abi import (
+    INPUTS_ATTRIBUTE,
+    PAST_CACHES,
+    PAST_CACHES_ATTRIBUTE,
+    TABLES_ATTRIBUTE,
+    USES_INDEX_ATTRIBUTE,
+)
+from twofour.codegen.cpu.register_tile import VECTORS
+from twofour.codegen.cpu.vector_unit import vector_unit
 from twofour.errors import TwofourError
 from twofour.kernels import Kernel
 from twofour.mlir import func, ir
@@ -38,17 +47,8 @@ from twofour.runtime.tiles.folding import Folding
 from twofour.targets.cpu.build import CompiledCpu, compile_cpu
 from twofour.targets.cpu.crew import native_crew
 from twofour.targets.cpu.jit import CompiledModule
-from twofour.targets.cpu.kernel_abi import (
-    INPUTS_ATTRIBUTE,
-    PAST_CACHES,
-    PAST_CACHES_ATTRIBUTE,
-    TABLES_ATTRIBUTE,
-    USES_INDEX_ATTRIBUTE,
-)
-from twofour.targets.cpu.register_tile import VECTORS
 from twofour.targets.cpu.step_driver import step_driver
 from twofour.targets.cpu.tile_driver import tile_driver
-from twofour.targets.cpu.vector_unit import vector_unit
 from twofour.targets.fields import field_spec
 from twofour.targets.plan import CallSequence, KernelCall, NoPlan, read_calls
 

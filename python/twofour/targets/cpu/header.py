@@ -3,11 +3,11 @@
 
 from collections.abc import Iterable, Sequence
 
+from twofour.codegen.cpu.kernel_abi import INPUTS_ATTRIBUTE, PAST_CACHES_ATTRIBUTE
 from twofour.mlir import ir
 from twofour.mlir_support import functions
 from twofour.runtime import View
 from twofour.runtime.loops import nested_launches
-from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE, PAST_CACHES_ATTRIBUTE
 from twofour.targets.cpu.linking import C_INTERFACE, c_name
 from twofour.targets.plan import KernelCall, NoPlan, read_calls
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from hashlib import sha256
 from itertools import count
 
+from twofour.codegen.cpu.kernel_abi import INPUTS_ATTRIBUTE
 from twofour.diagnostics import located_in
 from twofour.mlir import execution_engine, ir
 from twofour.mlir_support import error_at, nested_ops
 from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
 from twofour.runtime.page_offset import CACHE_LINE
 from twofour.runtime.recent import Recent
-from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
 from twofour.targets.cpu.libm import FUNCTIONS, call_libm
 from twofour.targets.cpu.linking import C_INTERFACE, hide_functions, rename
 from twofour.targets.cpu.rounding import add_rounding

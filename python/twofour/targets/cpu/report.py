@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What CPU kernels do at a time on this machine: blocks in registers, and tiles in the caches."""
 
+from twofour.codegen.cpu.direct_kernel import DirectKernel
+from twofour.codegen.cpu.vector_unit import vector_unit
 from twofour.cost.explore import DOMAINS
 from twofour.runtime.boundary import parse_boundary
 from twofour.runtime.dtypes import element_type
@@ -15,8 +17,6 @@ from twofour.runtime.tiles.choice import MANY_STEPS, choose_tiles, is_skewing_fa
 from twofour.runtime.tiles.steps import Geometry
 from twofour.runtime.tiles.streamed import is_streamed
 from twofour.targets.cpu.build import CompiledCpu
-from twofour.targets.cpu.direct_kernel import DirectKernel
-from twofour.targets.cpu.vector_unit import vector_unit
 
 # What is reported of many steps.
 MANY = ("time_tile", "skewed")

@@ -13,6 +13,7 @@ index of a loop: those that come first have met all others after the round befor
 it is written in LLVM's dialect, since it works on addresses.
 """
 
+from twofour.codegen.cpu.vector_unit import vector_unit
 from twofour.mlir import ir
 from twofour.runtime import STRETCH_WORDS, Command, Phase, StepCode, step_code
 from twofour.runtime.once import made_once
@@ -20,7 +21,6 @@ from twofour.targets.cpu.barrier import DECLARATIONS, SPINS, meet
 from twofour.targets.cpu.crew import native_crew
 from twofour.targets.cpu.jit import CompiledModule
 from twofour.targets.cpu.tile_driver import tile_driver
-from twofour.targets.cpu.vector_unit import vector_unit
 from twofour.targets.cpu.words import WORD, load_words
 
 DRIVE = "drive_stretches"

@@ -16,6 +16,7 @@ from twofour.analysis import (
     load_program,
     run_passes,
 )
+from twofour.codegen.gpu.kernel_abi import kernel_module
 from twofour.cost.explore import reference_gpu
 from twofour.diagnostics import located_in
 from twofour.dialects.nm.transforms.compress import CompressPass
@@ -54,7 +55,6 @@ from twofour.runtime.manifest import FORMAT
 from twofour.targets.gpu.candidates import Way, arithmetic_of, best_way, fastest
 from twofour.targets.gpu.entries import EDGES, halo_kinds, kernel_entries, program_entry
 from twofour.targets.gpu.fusion_depth import Depth, best_depth, fusion_depths
-from twofour.targets.gpu.kernel_abi import kernel_module
 from twofour.targets.gpu.lowering import to_llvm_ir, to_nvvm
 from twofour.targets.gpu.ptx import assemble, to_ptx
 from twofour.targets.inlining import inline_calls

@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from twofour.analysis import LinearSweep
+from twofour.codegen.cpu.direct_kernel import DirectKernel, Terms
+from twofour.codegen.gpu.matrix_ops import operands_of
+from twofour.codegen.gpu.simt_kernel import point_grid
 from twofour.cost import Costs, GpuModel, Prediction, predict
 from twofour.cost.explore import DOMAINS, about_fastest, best_rolling, best_stream
 from twofour.cost.rolling import rolling_costs
@@ -28,9 +31,6 @@ from twofour.layout.weight_range import f16_scale
 from twofour.options import STREAMED, TF32, CompileOptions
 from twofour.runtime.dtypes import ELEMENT_TYPES
 from twofour.sim import chips
-from twofour.targets.cpu.direct_kernel import DirectKernel, Terms
-from twofour.targets.gpu.matrix_ops import operands_of
-from twofour.targets.gpu.simt_kernel import point_grid
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,15 @@
 from dataclasses import replace
 
 from twofour.analysis import Analysis
+from twofour.codegen.cpu.kernel_abi import INPUTS_ATTRIBUTE
+from twofour.codegen.gpu.boundary_kernel import is_boundary_kernel
+from twofour.codegen.gpu.kernel_abi import BlockShape
 from twofour.mlir import func, ir
 from twofour.mlir_support import error_at, nested_ops
 from twofour.program import Program
 from twofour.runtime import Launch, Loop, field_entry, step_entry
 from twofour.runtime.loops import Step
-from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
 from twofour.targets.fields import check_runnable, field_spec
-from twofour.targets.gpu.boundary_kernel import is_boundary_kernel
-from twofour.targets.gpu.kernel_abi import BlockShape
 from twofour.targets.plan import KernelCall, NoPlan, read_calls
 
 EDGES = "edges"  # the kernel for the rims of fused sweeps

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """From kernels in the gpu dialect to NVVM and to LLVM IR."""
 
+from twofour.codegen.gpu.kernel_abi import MAP_ALIGNMENT, MAP_ATTRIBUTE, MAP_BYTES
 from twofour.diagnostics import located_in
 from twofour.layout.block_layout import BOX_BYTES
 from twofour.mlir import ir, llvm
 from twofour.mlir_support import nested_ops
 from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
-from twofour.targets.gpu.kernel_abi import MAP_ALIGNMENT, MAP_ATTRIBUTE, MAP_BYTES
 from twofour.targets.llvm_text import adapt
 from twofour.targets.translation import check_translated
 
@@ -22,8 +22,6 @@ NVVM_PIPELINE = (
     "reconcile-unrealized-casts,"
     "canonicalize,cse)"
 )
-LOOP_ANNOTATION = "llvm.loop_annotation"
-NO_UNROLLING = "#llvm.loop_annotation<unroll = <disable = true>>"
 LLVM_PIPELINE = ("convert-nvvm-to-llvm", "reconcile-unrealized-casts")
 
 
@@ -34,7 +32,6 @@ def to_nvvm(module: ir.Module, filename: str) -> None:
         for kernels in nested_ops(module, "gpu.module"):
             _pass_tensor_maps(kernels)
             _declare_shared_memory(kernels)
-            _annotate_loops(kernels)
 
 
 def to_llvm_ir(module: ir.Module, filename: str) -> str:
@@ -99,14 +96,6 @@ def _declare_shared_memory(kernels) -> None:
 
 def _i64() -> ir.Type:
     return ir.IntegerType.get_signless(64)
-
-
-def _annotate_loops(kernels) -> None:
-    """What loops say of unrolling arrives under a name that the translation does not read."""
-    for branch in nested_ops(kernels, "llvm.br", "llvm.cond_br"):
-        if LOOP_ANNOTATION in branch.attributes:
-            branch.attributes["loop_annotation"] = branch.attributes[LOOP_ANNOTATION]
-            del branch.attributes[LOOP_ANNOTATION]
 
 
 def _run(module: ir.Module, texts: tuple[str, ...], filename: str) -> None:

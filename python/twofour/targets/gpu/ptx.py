@@ -10,8 +10,8 @@ from functools import cache, lru_cache
 
 import llvmlite.binding as llvmlite
 
+from twofour.codegen.gpu import cuda_toolkit, libdevice
 from twofour.errors import TwofourError
-from twofour.targets.gpu import cuda_toolkit, libdevice
 
 TRIPLE = "nvptx64-nvidia-cuda"
 # The first PTX version with every instruction that is generated; sm_100 needs a later one.

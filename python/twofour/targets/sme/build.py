@@ -2,6 +2,7 @@
 """The driver of the target for Arm SME: from one linear step to an object file and its header."""
 
 from twofour.analysis import Analysis, LinearSweep, Source, analyse, load_program
+from twofour.codegen.cpu.kernel_abi import INPUTS_ATTRIBUTE
 from twofour.diagnostics import located_in
 from twofour.dialects.stencil.outer_ops import OuterSumOp
 from twofour.dialects.stencil.transforms.block import BlockPass
@@ -17,7 +18,6 @@ from twofour.mlir import ir
 from twofour.mlir_support import error_at, functions, nested_ops
 from twofour.passes import ModulePass
 from twofour.program import select_function
-from twofour.targets.cpu.kernel_abi import INPUTS_ATTRIBUTE
 from twofour.targets.linked_object import LinkedObject
 from twofour.targets.sme.arm_object import to_arm_object
 from twofour.targets.sme.header import Interface, header_text
