@@ -15,6 +15,8 @@ from twofour.errors import SourceLocation, TwofourError
 
 # The name of standard input and of standard output.
 STANDARD_STREAM = "-"
+# What the system may refuse.
+WRITE = "write the file"
 # What bundles begin with, so that others need not know how these go on.
 BUNDLE_MAGIC = b"\x89TFB\r\n\x1a\n"
 
@@ -28,20 +30,49 @@ def read_bytes(path: str) -> bytes:
         raise TwofourError("expected the name of a file to read, got ''")
     if path == STANDARD_STREAM and sys.stdin is None:
         raise TwofourError("cannot read the file: it is closed", SourceLocation(path))
+    if path != STANDARD_STREAM:
+        return read_file(path)
+    with system_errors("read the file", path):
+        return sys.stdin.buffer.read()
+
+
+def read_file(path: str | os.PathLike) -> bytes:
+    """The bytes of a file; raises TwofourError, located at it, when it cannot be read."""
+    with system_errors("read the file", path):
+        return Path(os.fsdecode(path)).read_bytes()
+
+
+def make_folder(path: str | os.PathLike) -> None:
+    """Make a folder, and those above it, where there is none.
+
+    Raises TwofourError, located at the folder, where that cannot be.
+    """
+    check_folder_name(path)
+    with system_errors("make the folder", path):
+        os.makedirs(path, exist_ok=True)
+
+
+def check_folder_name(path: str | os.PathLike) -> None:
+    """Raise TwofourError for an empty name, which would stand for the folder that one is in."""
+    if not os.fsdecode(path):
+        raise TwofourError("expected the name of a folder, got ''")
+
+
+@contextmanager
+def system_errors(task: str, path: str | os.PathLike) -> Iterator[None]:
+    """Raise TwofourError, located at the path, where the system refuses a task."""
     try:
-        if path == STANDARD_STREAM:
-            return sys.stdin.buffer.read()
-        return Path(path).read_bytes()
+        yield
     except (OSError, ValueError) as failure:
         reason = (getattr(failure, "strerror", None) or str(failure)).lower()
-        raise TwofourError(f"cannot read the file: {reason}", SourceLocation(path)) from None
+        raise TwofourError(f"cannot {task}: {reason}", SourceLocation(os.fsdecode(path))) from None
 
 
 def check_output(path: str) -> None:
     """Raise TwofourError, located at the file, where it could not be written."""
     if not path:
         raise TwofourError("expected the name of a file to write, got ''")
-    with _located_at(path):
+    with system_errors(WRITE, path):
         target = _target(path)
         if target.is_dir():
             raise IsADirectoryError("it is a directory")
@@ -68,7 +99,7 @@ def write_files(files: Sequence[tuple[str, Callable[[BinaryIO], object]]]) -> No
     streams: list[tuple[str, Path, bytes]] = []
     try:
         for path, write in files:
-            with _located_at(path):
+            with system_errors(WRITE, path):
                 target = _target(path)
                 if _is_special(target):
                     # NumPy writes to files that can seek only.
@@ -84,10 +115,10 @@ def write_files(files: Sequence[tuple[str, Callable[[BinaryIO], object]]]) -> No
                 else:
                     os.chmod(file.name, 0o666 & ~_umask())
         for path, target, data in streams:
-            with _located_at(path), target.open("wb") as stream:
+            with system_errors(WRITE, path), target.open("wb") as stream:
                 stream.write(data)
         for path, name, target in scratch:
-            with _located_at(path):
+            with system_errors(WRITE, path):
                 os.replace(name, target)
     finally:
         for _, name, _ in scratch:
@@ -98,15 +129,6 @@ def write_files(files: Sequence[tuple[str, Callable[[BinaryIO], object]]]) -> No
 def _target(path: str) -> Path:
     """Where links lead to, for plain files; `/dev/stdout` leads to a name that cannot be opened."""
     return Path(path) if _is_special(Path(path)) else Path(os.path.realpath(path))
-
-
-@contextmanager
-def _located_at(path: str) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, ValueError) as failure:
-        reason = (getattr(failure, "strerror", None) or str(failure)).lower()
-        raise TwofourError(f"cannot write the file: {reason}", SourceLocation(path)) from None
 
 
 def _exists(target: Path) -> bool:

@@ -220,12 +220,30 @@ def test_plots_say_their_basis(kind):
     assert "Title (simulated)" in text and "GStencil/s, simulated" in text
 
 
+@pytest.mark.parametrize(
+    ("labels", "upwards"),
+    [
+        (["Heat-1D", "1D5P", "Heat-2D", "Box-2D9P", "Star-2D13P", "Box-2D49P", "Heat-3D"], False),
+        (["acoustic waves of order 8", "wave equation", "Gray-Scott", "FDTD, in place"] * 2, True),
+        ([str(n) for n in range(20)], True),
+    ],
+)
+def test_labels_of_bars_do_not_run_into_each_other(labels, upwards):
+    pytest.importorskip("matplotlib")
+    plot = Plot("p", "", "bars", "", "", "", "measured", tuple(labels), {"1": (1.0,) * len(labels)})
+    svg = plots.draw(plot)["svg"].decode()
+    assert ("rotate(-90)" in svg.split("matplotlib.axis_2")[0]) == upwards
+
+
 def test_without_matplotlib_the_command_says_what_is_missing(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(plots, "can_draw", lambda: False)
     words = ["bench", "ablation", "--kernels", "Heat-2D", "--output", str(tmp_path)]
     assert main(words) == 0
     assert "pip install 'twofour[plot]'" in capsys.readouterr().out
     assert sorted(p.name for p in tmp_path.iterdir()) == ["README.md", "results.json"]
+    # Counters are in tables alone.
+    assert main(["bench", "counters", *words[2:]]) == 0
+    assert "pip install" not in capsys.readouterr().out
 
 
 def test_a_folder_that_cannot_be_made_is_found_first(monkeypatch, tmp_path, capfd):

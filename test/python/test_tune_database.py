@@ -2,6 +2,7 @@
 """Choices and the database of them: what is stored, what is found, what is refused."""
 
 import json
+import threading
 from dataclasses import replace
 
 import pytest
@@ -80,6 +81,25 @@ def test_what_was_stored_is_found(file):
     # The newer one for the same place stays.
     store(file, replace(ENTRY, choice=CHOICES[2], date="2026-12-01"))
     assert [entry.choice for entry in read_entries(file)] == [CHOICES[2]]
+
+
+def test_what_several_store_at_once_is_kept(file, monkeypatch):
+    """Another one begins to store after the entries were read."""
+    stored, written = [], threading.Event()
+
+    def read(path):
+        entries = read_entries(path)
+        if not stored:
+            stored.append(threading.Thread(target=store, args=(file, replace(ENTRY, device="B"))))
+            stored[0].start()
+            written.wait(0.2)
+        return entries
+
+    store(file, ENTRY)
+    monkeypatch.setattr(database, "read_entries", read)
+    store(file, replace(ENTRY, device="A"))
+    stored[0].join()
+    assert {entry.device for entry in read_entries(file)} == {ENTRY.device, "A", "B"}
 
 
 @pytest.mark.parametrize(

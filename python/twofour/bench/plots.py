@@ -4,7 +4,7 @@
 import importlib.util
 import io
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -18,6 +18,7 @@ _HEIGHT, _WIDTH, _WIDEST = 4.0, 7.0, 24.0  # inches
 _CAPTION_LETTERS = 22  # an inch
 _LABELS = 12  # on an axis, before the picture is made wider
 _MANY = 16  # labels, which are then written upwards
+_LABEL_LETTERS = 14  # an inch of labels side by side
 
 
 def can_draw() -> bool:
@@ -32,10 +33,13 @@ def draw(plot: Plot, caption: str = "") -> dict[str, bytes]:
 
     with matplotlib.rc_context(_SETTINGS):
         width = min(_WIDEST, _WIDTH * max(1.0, len(plot.x) / _LABELS / 2))
-        height = _HEIGHT if len(plot.x) <= _MANY else 1.5 * _HEIGHT
+        upwards = plot.kind == "bars" and _is_crowded(plot.x, width)
+        height = 1.5 * _HEIGHT if upwards else _HEIGHT
         figure = Figure((width, height), layout="constrained")
         axes = figure.add_subplot()
         _KINDS[plot.kind](figure, axes, plot)
+        if upwards:
+            axes.tick_params(axis="x", labelrotation=90, labelsize=7)
         axes.set_title(f"{plot.title} ({plot.basis})")
         axes.set_xlabel(plot.x_label)
         if caption:
@@ -47,6 +51,12 @@ def draw(plot: Plot, caption: str = "") -> dict[str, bytes]:
             figure.savefig(file, format=form, dpi=120, metadata=_METADATA[form])
             files[form] = file.getvalue()
     return files
+
+
+def _is_crowded(labels: Sequence[object], inches: float) -> bool:
+    """Whether labels side by side would run into each other."""
+    widest = max((len(line) for label in labels for line in str(label).split("\n")), default=0)
+    return len(labels) > _MANY or (widest + 1) * len(labels) > _LABEL_LETTERS * inches
 
 
 def _scale(plot: Plot) -> str:
@@ -62,8 +72,7 @@ def _bars(_, axes, plot: Plot) -> None:
     for number, (name, values) in enumerate(plot.series.items()):
         shift = (number - (len(plot.series) - 1) / 2) * width
         axes.bar(places + shift, _numbers(values), width, label=name)
-    many = len(plot.x) > _MANY
-    axes.set_xticks(places, plot.x, rotation=90 if many else 0, fontsize=7 if many else 8)
+    axes.set_xticks(places, plot.x, fontsize=8)
     axes.margins(x=0.01)
     _finish(axes, plot)
 

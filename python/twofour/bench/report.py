@@ -11,8 +11,7 @@ from twofour import __version__
 from twofour.bench import plots
 from twofour.bench.markdown import page
 from twofour.bench.section import Section
-from twofour.errors import SourceLocation, TwofourError
-from twofour.files import check_output, write_files
+from twofour.files import check_output, make_folder, write_files
 
 FORMAT = 1
 RESULTS = "results.json"
@@ -76,11 +75,7 @@ def versions() -> dict[str, str]:
 
 def check_folder(folder: str) -> None:
     """Make the folder of a report; raises TwofourError where nothing can be written there."""
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except (OSError, ValueError) as failure:
-        reason = (getattr(failure, "strerror", None) or str(failure)).lower()
-        raise TwofourError(f"cannot make the folder: {reason}", SourceLocation(folder)) from None
+    make_folder(folder)
     check_output(os.path.join(folder, RESULTS))
 
 

@@ -3,12 +3,15 @@
 
 import argparse
 import datetime
+import re
 import shlex
 from collections.abc import Sequence
 
+from twofour.bench import plots
 from twofour.bench.report import Report, check_folder, write_report
 from twofour.cost import find
 from twofour.errors import TwofourError
+from twofour.files import check_folder_name
 from twofour.suggestions import suggest
 
 ALL, CPU = "all", "cpu"
@@ -29,6 +32,9 @@ def bench_command(options: argparse.Namespace) -> None:
 
     Raises TwofourError for what is not known and for files that cannot be read or written.
     """
+    for folder in (options.prepare, options.measure, options.report, options.output):
+        if folder is not None:
+            check_folder_name(folder)
     made = _made(options)
     for name in dict.fromkeys(name for names in TAKEN.values() for name in names):
         if getattr(options, name) is not None and name not in TAKEN[made]:
@@ -82,6 +88,8 @@ def _predicted(options: argparse.Namespace, date: str) -> Report:
     from twofour.bench.predicted.setting import Setting
 
     for name in options.experiment:
+        if name == CPU:
+            raise TwofourError(f"expected '{CPU}' as the first experiment")
         if name not in (*RUN, ALL):
             raise TwofourError(f"unknown experiment '{name}'{suggest(name, [*RUN, ALL, CPU])}")
     chosen = options.experiment
@@ -146,7 +154,7 @@ def _finish(report: Report, folder: str | None) -> None:
         return
     files = write_report(report, folder)
     print(f"{folder}: {len(report.sections)} sections, {len(files)} files")
-    if not any(name.endswith(".svg") for name in files):
+    if not plots.can_draw() and any(section.plots for section in report.sections):
         print("no plots: they need matplotlib (pip install 'twofour[plot]')")
 
 
@@ -155,6 +163,9 @@ def _date(text: str | None) -> str:
     if text is None:
         return datetime.date.today().isoformat()
     try:
-        return datetime.date.fromisoformat(text).isoformat()
+        # Other forms of ISO 8601 are taken or not, as Python's version has it.
+        if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
+            return datetime.date.fromisoformat(text).isoformat()
     except ValueError:
-        raise TwofourError(f"expected a date YYYY-MM-DD, got '{text}'") from None
+        pass
+    raise TwofourError(f"expected a date YYYY-MM-DD, got '{text}'")

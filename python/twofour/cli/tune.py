@@ -10,6 +10,7 @@ from pathlib import Path
 
 from twofour.cli.compile_options import compile_options
 from twofour.errors import TwofourError
+from twofour.files import check_folder_name
 from twofour.options import CompileOptions
 from twofour.runtime import Progress
 from twofour.runtime.devices.simulated import SimulatedDevice
@@ -26,13 +27,18 @@ _PLANNED = {
     **{"chip": None, "count": COUNT, "shape": None},
 }
 _MEASURING = {"device": None, "rounds": ROUNDS}
+_STORING = {"tuned": None}
 
 
 def tune_command(options: argparse.Namespace) -> None:
     """Run the parts that are asked for; raises TwofourError for what they lack."""
     planned, nothing = "since the plan names it", "which measures nothing"
+    for folder in (options.measure, options.commit, options.prepare):
+        if folder is not None:
+            check_folder_name(folder)
     if options.measure is not None:
         _check_alone(options, "--measure", _PLANNED, planned)
+        _check_alone(options, "--measure", _STORING, "which stores nothing")
         _measure(options, options.measure)
     elif options.commit is not None:
         _check_alone(options, "--commit", _PLANNED, planned)
@@ -42,6 +48,7 @@ def tune_command(options: argparse.Namespace) -> None:
         raise TwofourError("expected a FILE or KERNEL to tune, or --measure or --commit")
     elif options.prepare is not None:
         _check_alone(options, "--prepare", _MEASURING, nothing, program=True)
+        _check_alone(options, "--prepare", _STORING, "which stores nothing", program=True)
         _prepare(options, options.prepare)
     else:
         _all(options)

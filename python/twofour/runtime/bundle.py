@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from twofour.errors import SourceLocation, TwofourError
-from twofour.files import BUNDLE_MAGIC, write_files
+from twofour.files import BUNDLE_MAGIC, read_file, write_files
 from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.manifest import (
     FORMAT,
@@ -104,13 +104,7 @@ class Bundle:
     def load(cls, path: str | os.PathLike) -> "Bundle":
         """Read a file that `save` wrote; raises TwofourError for any other."""
         name = _path_name(path)
-        try:
-            with open(path, "rb") as file:
-                data = file.read()
-        except (OSError, ValueError) as failure:
-            reason = (getattr(failure, "strerror", None) or str(failure)).lower()
-            raise TwofourError(f"cannot read the file: {reason}", SourceLocation(name)) from None
-        return cls.from_bytes(data, name)
+        return cls.from_bytes(read_file(name), name)
 
 
 def _path_name(path: object) -> str:

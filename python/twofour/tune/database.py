@@ -15,9 +15,11 @@ of, or auto for all of them. Only what was measured is in a database.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import resources
@@ -25,6 +27,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from twofour.errors import SourceLocation, TwofourError
+from twofour.files import WRITE, system_errors
 from twofour.runtime.dtypes import ELEMENT_TYPES
 from twofour.tune.choice import Choice
 from twofour.tune.documents import (
@@ -175,10 +178,27 @@ def store(path: str, entry: Tuned) -> None:
     The file is made where there is none. Raises TwofourError for one that is no database, and where
     it cannot be written.
     """
-    entries = list(read_entries(path)) if Path(path).exists() else []
-    place = _place(entry)
-    kept = [other for other in entries if _place(other) != place]
-    write_entries(path, [*kept, entry])
+    with _alone_in(path):
+        entries = list(read_entries(path)) if Path(path).exists() else []
+        place = _place(entry)
+        kept = [other for other in entries if _place(other) != place]
+        write_entries(path, [*kept, entry])
+
+
+@contextmanager
+def _alone_in(path: str) -> Iterator[None]:
+    """While others that store in the same folder wait."""
+    # The file itself will be another one, and a second one beside it would stay.
+    folder = os.path.dirname(os.path.realpath(path))
+    with system_errors(WRITE, path):
+        place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        # Some file systems have no locks.
+        with suppress(OSError):
+            fcntl.flock(place, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(place)
 
 
 def write_entries(path: str, entries: Sequence[Tuned]) -> None:

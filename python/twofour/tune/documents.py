@@ -5,11 +5,10 @@ import json
 import math
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import TypeVar
 
 from twofour.errors import SourceLocation, TwofourError
-from twofour.files import write_files
+from twofour.files import read_file, write_files
 
 MAX_COUNT = 2**31
 # Times and costs beyond these are damage: products and quotients of them could be 0 or infinite.
@@ -26,12 +25,7 @@ def read_document(path: str | os.PathLike, what: str, read: Callable[[dict], T])
     `what`.
     """
     name = os.fsdecode(path)
-    try:
-        data = Path(path).read_bytes()
-    except (OSError, ValueError) as failure:
-        reason = (getattr(failure, "strerror", None) or str(failure)).lower()
-        raise TwofourError(f"cannot read the file: {reason}", SourceLocation(name)) from None
-    return parse_document(data, name, what, read)
+    return parse_document(read_file(path), name, what, read)
 
 
 def parse_document(data: bytes, name: str, what: str, read: Callable[[dict], T]) -> T:

@@ -14,7 +14,7 @@ from twofour.analysis import Source, analyse, load_program
 from twofour.cost import GpuModel
 from twofour.cost.explore import DOMAINS, reference_gpu
 from twofour.errors import SourceLocation, TwofourError
-from twofour.files import check_output, write_files
+from twofour.files import check_output, make_folder, write_files
 from twofour.frontend.source import ProgramText
 from twofour.kernels import Kernel
 from twofour.options import AUTO, CompileOptions
@@ -71,7 +71,7 @@ def prepare(
     layouts = shortlist(ranked_layouts(step, schedules), usual, count)
     if not layouts:
         raise TwofourError(f"expected a layout of schedule '{options.schedule}', got none")
-    _make(folder)
+    make_folder(folder)
     check_output(str(Path(folder) / NAME))
     candidates, files = [], []
     for number, layout in enumerate(layouts):
@@ -107,15 +107,6 @@ def _check_result(folder: str | os.PathLike, plan: str) -> None:
             "expected no result of another plan; remove it, or name another folder by --prepare",
             SourceLocation(str(Path(folder) / RESULT)),
         )
-
-
-def _make(folder: str | os.PathLike) -> None:
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except (OSError, ValueError) as failure:
-        reason = (getattr(failure, "strerror", None) or str(failure)).lower()
-        name = os.fsdecode(folder)
-        raise TwofourError(f"cannot make the folder: {reason}", SourceLocation(name)) from None
 
 
 def _schedules(step: Step, options: CompileOptions) -> tuple[str, Sequence[str]]:

@@ -105,6 +105,11 @@ def read_result(folder: str | os.PathLike) -> Result | None:
     return read_document(path, WHAT, Result.from_json) if path.exists() else None
 
 
+def _rate(seconds_per_point: float) -> str:
+    rate = 1e-9 / seconds_per_point
+    return f"{rate:.0f}" if rate >= 100 else f"{rate:.3g}"
+
+
 def report(plan: TuningPlan, result: Result) -> str:
     """The candidates for people, the fastest first."""
     seconds = result.seconds_per_point(plan)
@@ -117,13 +122,14 @@ def report(plan: TuningPlan, result: Result) -> str:
     order = sorted(range(len(seconds)), key=lambda n: seconds[n] or math.inf)
     for number in order:
         planned, samples = plan.candidates[number], result.samples[number]
-        expected = f"predicted {1e-9 / planned.seconds_per_point:.0f}"
+        expected = f"predicted {_rate(planned.seconds_per_point)}"
         untuned = ", untuned" if number == 0 else ""
         if seconds[number] is None:
             lines.append(f"  {planned.choice}: left out: {samples.wrong}")
         else:
-            rate = 1e-9 / seconds[number]
-            lines.append(f"  {planned.choice}: {rate:.0f} GStencil/s ({expected}{untuned})")
+            lines.append(
+                f"  {planned.choice}: {_rate(seconds[number])} GStencil/s ({expected}{untuned})"
+            )
     return "\n".join(lines)
 
 

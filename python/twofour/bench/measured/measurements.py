@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 from twofour.bench.measured.plan import Plan
 from twofour.errors import SourceLocation, TwofourError
+from twofour.files import WRITE, read_file, system_errors
 
 FILE = "measurements.jsonl"
 COMMAND = "python -m twofour.bench --measure"
@@ -25,15 +26,11 @@ def read_results(folder: str, plan: Plan) -> tuple[dict, dict[str, dict]]:
     for results of another plan.
     """
     path = os.path.join(folder, FILE)
+    whole = read_file(path).split(b"\n")[:-1]
     try:
-        with open(path, encoding="utf-8") as file:
-            whole = [json.loads(line) for line in file if line.endswith("\n")]
-        first, *lines = whole
+        first, *lines = map(json.loads, whole)
         header = {key: first[key] for key in _HEADER}
         found = {line["group"]: line for line in lines}
-    except OSError as failure:
-        reason = (failure.strerror or str(failure)).lower()
-        raise TwofourError(f"cannot read the file: {reason}", SourceLocation(path)) from None
     except (ValueError, KeyError, TypeError):
         raise TwofourError(
             f"expected what `{COMMAND}` writes, got another file", SourceLocation(path)
@@ -63,14 +60,11 @@ def open_results(folder: str) -> BinaryIO:
     Raises TwofourError where it cannot be written.
     """
     path = os.path.join(folder, FILE)
-    try:
+    with system_errors(WRITE, path):
         file = open(path, "a+b")  # noqa: SIM115 - the caller closes it
         file.seek(0)
         file.truncate(file.read().rfind(b"\n") + 1)
         return file
-    except OSError as failure:
-        reason = (failure.strerror or str(failure)).lower()
-        raise TwofourError(f"cannot write the file: {reason}", SourceLocation(path)) from None
 
 
 def append(file: BinaryIO, line: dict) -> None:

@@ -7,7 +7,7 @@ import os
 from dataclasses import asdict, dataclass
 
 from twofour.errors import SourceLocation, TwofourError
-from twofour.files import write_files
+from twofour.files import read_file, write_files
 from twofour.reach import Extents, Reach, halo_of
 
 FORMAT = 4
@@ -126,16 +126,13 @@ class Plan:
 def load_plan(folder: str) -> Plan:
     """Read the plan of a folder; raises TwofourError where there is none that can be read."""
     path = os.path.join(folder, FILE)
+    data = read_file(path)
     try:
-        with open(path, encoding="utf-8") as file:
-            found = json.load(file)
+        found = json.loads(data)
         if found["format"] != FORMAT:
             raise ValueError(f"format {found['format']}")
         groups, fields = tuple(map(_group, found["groups"])), tuple(map(_fields, found["fields"]))
         return Plan(found["target"], found["versions"], groups, fields)
-    except OSError as failure:
-        reason = (failure.strerror or str(failure)).lower()
-        raise TwofourError(f"cannot read the file: {reason}", SourceLocation(path)) from None
     except (ValueError, KeyError, TypeError) as failure:
         raise TwofourError(
             f"expected what `twofour bench --prepare` writes, got: {failure}", SourceLocation(path)

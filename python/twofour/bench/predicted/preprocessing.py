@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from statistics import median
 
+from twofour.bench.cpu.machine import describe_machine
 from twofour.bench.predicted.setting import Setting, over
 from twofour.bench.predicted.tiles import ITEMSIZE
 from twofour.bench.section import Column, Plot, Section, table
@@ -63,7 +64,8 @@ def run(setting: Setting) -> Section:
     )
     found = table("Time of compilation", [Column("kernel"), *columns], rows, f"{MS}, measured")
     title = "Preprocessing overhead, measured on the host"
-    return Section("preprocessing", title, TEXT, (found,), (plot,), samples)
+    text = f"{TEXT} The CPU here: {describe_machine()}."
+    return Section("preprocessing", title, text, (found,), (plot,), samples)
 
 
 def _stages(setting: Setting, kernel: Kernel) -> dict[str, Callable[[], object]]:
