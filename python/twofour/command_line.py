@@ -2,6 +2,7 @@
 """Command lines whose errors have the form of every other error, with exit status 1."""
 
 import argparse
+import io
 import os
 import re
 import sys
@@ -40,6 +41,7 @@ def on_command_line(error: TwofourError, words: list[str]) -> TwofourError:
 def run_tool(tool: Callable[[list[str]], int], words: list[str] | None) -> int:
     """Run a tool on its command line; returns the exit status, 1 after one error line."""
     words = sys.argv[1:] if words is None else words
+    _write_any_name()
     try:
         for word in words:
             # argparse takes `--` behind a `=` for no value at all.
@@ -72,6 +74,12 @@ def run_tool(tool: Callable[[list[str]], int], words: list[str] | None) -> int:
     if sys.stderr is not None:
         print(on_command_line(failure, words), file=sys.stderr)
     return 1
+
+
+def _write_any_name() -> None:
+    """Let names that the encoding of standard output lacks be escaped, as on standard error."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _discard_output() -> None:

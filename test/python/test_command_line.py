@@ -128,6 +128,15 @@ def test_pages_to_standard_output(capsysbinary, tmp_path):
     assert capsysbinary.readouterr().out == (tmp_path / "x.html").read_bytes()
 
 
+def test_names_that_the_output_cannot_encode(tmp_path):
+    text = Path("docs/examples/heat1d.mlir").read_text()
+    (tmp_path / "snow.mlir").write_text(text.replace("@heat1d", '@"snow☃"'))
+    for command in ("explain", "run"):
+        run = shell(f"PYTHONIOENCODING=ascii twofour {command} {tmp_path}/snow.mlir")
+        assert "@snow\\u2603" in run.stdout or run.stdout.startswith("snow\\u2603: ")
+        assert not run.stderr
+
+
 @pytest.mark.parametrize(
     ("command", "message"),
     [

@@ -3,7 +3,6 @@
 
 import sys
 
-from twofour.cli.options import parse_arguments
 from twofour.command_line import run_tool
 
 
@@ -13,6 +12,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
+    # Imported late, so that Ctrl-C meanwhile ends the command as it does later.
+    from twofour.cli.options import parse_arguments
+
     options = parse_arguments(words)
     options.command(options)
     return 0

@@ -4,7 +4,6 @@
 import sys
 
 from twofour.command_line import run_tool
-from twofour.opt.options import parse_arguments
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -13,8 +12,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
+    # Imported late, so that Ctrl-C meanwhile ends the command as it does later.
+    from twofour.opt.options import parse_arguments
+
     options = parse_arguments(words)
-    # Imported late: --help and errors of the command line need no bindings.
+    # And later still: --help and errors of the command line need no bindings.
     from twofour.opt.driver import list_passes, process
 
     if options.list_passes:
