@@ -19,6 +19,7 @@ from twofour.runtime import (
     LoadedFieldProgram,
     LoadedStencil,
     advance_array,
+    advance_field,
     advance_fields,
     check_device,
     element_type,
@@ -404,10 +405,7 @@ class FieldProgram(_Compiled):
         numbers = read_scalars(scalars, self._scalars)
         if self._linear is None:
             return advance_fields(self._fields, inputs, steps, numbers, progress, resume, out)
-        if len(inputs) != 1:
-            raise TwofourError(f"expected 1 input field, got {len(inputs)}")
-        shape = self.inputs[0].shape
-        return advance_array(self._linear, inputs[0], steps, progress, shape, "input 0", out)
+        return advance_field(self._linear, inputs, steps, progress, self.inputs[0].shape, out)
 
     @property
     def updated_points(self) -> int:

@@ -69,7 +69,7 @@ with ir.Context():
 
 
 # Loading a dialect writes to its classes, which all contexts share.
-_LOADING = threading.Lock()
+_LOADING = threading.RLock()
 
 
 def make_context() -> ir.Context:

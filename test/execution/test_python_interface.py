@@ -78,6 +78,15 @@ def test_what_was_compiled_can_be_pickled_and_copied(target):
         cases.assert_same_bits(other(u, steps=2), expected)
 
 
+def test_what_was_loaded_can_be_pickled_and_copied(tmp_path):
+    u = cases.stored(cases.random_values(1, (40,), "f16"), "f16")
+    twofour.stencil({(0,): 0.5}, target="sm_80", dtype="f16").save(tmp_path / "half")
+    step = twofour.runtime.load(tmp_path / "half", device="sim")
+    expected = step(u, steps=2)
+    for other in (pickle.loads(pickle.dumps(step)), copy.deepcopy(step)):
+        cases.assert_same_bits(other(u, steps=2), expected)
+
+
 def test_programs_are_compiled_again_from_their_files(monkeypatch):
     program = twofour.compile(EXAMPLES / "gray_scott.mlir", boundary="periodic")
     assert isinstance(program, twofour.FieldProgram)

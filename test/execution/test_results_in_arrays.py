@@ -239,6 +239,10 @@ def read_only(u):
         (lambda u: u.astype("f4"), "out: expected f64 .float64., got float32"),
         (lambda u: u.tolist(), "out: expected an array of NumPy or another library, got list"),
         (lambda u: True, "out: expected an array of NumPy or another library, got bool"),
+        (
+            lambda u: np.lib.stride_tricks.as_strided(np.zeros(41), u.shape, (0, 8)),
+            "out: expected an array with a place for every element, got one with strides .0, 8.",
+        ),
     ],
 )
 def test_an_array_that_takes_no_result_is_refused(out, message):
@@ -259,6 +263,18 @@ def test_as_many_arrays_as_results(tmp_path):
             one(*inputs, out=out)
     with pytest.raises(TwofourError, match="^error: out 1: expected an array of shape "):
         one(*inputs, out=[inputs[0], inputs[1][1:]])
+
+
+@pytest.mark.parametrize("target", ["cpu", "sim:sm_90"])
+def test_one_array_in_a_tuple(target):
+    program = twofour.compile("docs/examples/heat1d.mlir", target=target)
+    u = np.ones(program.inputs[0].shape, program.element_type.storage)
+    out = np.empty_like(u)
+    assert program(u, out=(out,)) is out
+    with pytest.raises(TwofourError, match="^error: out: expected 1 array, got 2$"):
+        program(u, out=[out, u])
+    with pytest.raises(TwofourError, match="^error: expected 1 input field, got 2$"):
+        program(u, u)
 
 
 def test_simulated_devices(tmp_path):

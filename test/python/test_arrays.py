@@ -10,7 +10,7 @@ import pytest
 import fake_arrays
 import fake_cupy
 import twofour
-from fake_arrays import DLPACK_CUDA, DLPACK_ROCM
+from fake_arrays import DLPACK_CPU, DLPACK_CUDA, DLPACK_ROCM
 from runtime_reference import reference
 from twofour.errors import TwofourError
 from twofour.runtime import element_type, float32_to_bf16, parse_boundary
@@ -119,6 +119,27 @@ def test_tensors_as_fields_of_a_program(library, tmp_path):
         program(library.Tensor(np.zeros(9)))
 
 
+def with_members(tensor, **members):
+    vars(tensor).update(members)
+    return tensor
+
+
+def test_bfloat16_that_requires_gradients_is_refused(library):
+    tensor = library.Tensor(np.zeros(3, np.int16), "bfloat16")
+    step = twofour.stencil(STAR, dtype="bf16")
+    step(with_members(tensor, requires_grad=False))
+    with pytest.raises(TwofourError, match="got: a tensor that requires gradient, use tensor.det"):
+        step(with_members(tensor, requires_grad=True))
+
+
+def test_results_go_to_the_device_of_the_input(library):
+    other = (DLPACK_CPU, 1)
+    library.Tensor.to_device = lambda self, device: type(self)(self.values, device=device)
+    for device in (other, (DLPACK_CPU, 0)):
+        u = library.Tensor(np.zeros(5, np.float32), device=device)
+        assert twofour.stencil(STAR)(u).device == device
+
+
 @pytest.mark.parametrize(
     "make, message",
     [
@@ -136,6 +157,10 @@ def test_tensors_as_fields_of_a_program(library, tmp_path):
         (
             lambda t: t(np.zeros(3, np.float32), refusal=RuntimeError("requires grad\nuse detach")),
             "u: expected an array that DLPack can pass on, got: requires grad$",
+        ),
+        (
+            lambda t: with_members(t(np.zeros(3, np.float32)), data_ptr=lambda: 0, shape=(3,)),
+            "u: expected an array that DLPack can pass on, got: a tensor without storage$",
         ),
         (
             lambda t: t(np.zeros(3, np.float32), device=ValueError("no device of DLPack")),

@@ -15,7 +15,7 @@ from twofour.runtime.buffer_pool import BufferPool
 
 def idle_sizes(pool):
     """The sizes of the buffers that a pool keeps."""
-    return [buffer.size for buffer in pool._kept[1]]
+    return [given_back.buffer.size for given_back in pool._kept[1]]
 
 
 def test_buffers_are_used_again():
@@ -86,6 +86,16 @@ def test_buffers_come_back_at_any_line():
     assert [array.size for array in taken] == [100, 100, 200, 200, 100]
     assert len(rings) < 60
     assert set(idle_sizes(pool)) <= {100} and len(idle_sizes(pool)) <= 2
+
+
+def test_buffers_come_back_without_code_in_which_interrupts_would_be_lost():
+    pool, frames = BufferPool(), []
+    array = pool.take(100)
+    sys.setprofile(lambda frame, event, _: frames.append(event))
+    del array
+    sys.setprofile(None)
+    assert frames == ["c_call"]
+    assert idle_sizes(pool) == [100]
 
 
 def test_results_stay_as_they_are():

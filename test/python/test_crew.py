@@ -171,6 +171,19 @@ def test_jobs_within_jobs(new_crew):
     assert len(counts) == 2 and set(counts) <= {1, 2}
 
 
+def test_a_signal_handler_may_call_while_the_crew_is_taken(new_crew):
+    crew, found = new_crew(3), []
+
+    def call():
+        with crew._lock:
+            found.extend(parts_of(crew, 2))
+
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    thread.join(timeout=20)
+    assert found
+
+
 def no_more_threads(code, argument):
     raise OSError(errno.EAGAIN, "can't start new thread")
 

@@ -4,7 +4,7 @@
 import gc
 import weakref
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from threading import Barrier, Thread
 
 import numpy as np
 import pytest
@@ -61,6 +61,34 @@ def test_threads_share_what_two_of_them_make():
     with ThreadPoolExecutor(2) as pool:
         first, second = pool.map(lambda _: recent.get("key", make), range(2))
     assert first is second
+
+
+class Asking(int):
+    """A key that asks for others while it is looked for, as signal handlers may."""
+
+    def __hash__(self):
+        if self.others:
+            self.recent.get(self.others.pop(), str)
+        return hash(int(self))
+
+
+@pytest.mark.parametrize("key", [1, 2])
+def test_others_may_ask_at_any_time(key):
+    recent = Recent(most=2)
+    Asking.recent, Asking.others = recent, []
+    recent.get(1, str)
+    found = []
+
+    def ask():
+        # Each of them lets go what was kept.
+        Asking.others = list(range(10, 30))
+        found.append(recent.get(Asking(key), str))
+
+    thread = Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(timeout=20)
+    assert found == [str(key)]
+    assert recent.get(9, str) == "9"
 
 
 def test_what_ends_with_a_value_may_ask():

@@ -15,7 +15,7 @@ from twofour.runtime.boundary import (
     source_index,
 )
 from twofour.runtime.bundle import Bundle
-from twofour.runtime.calls import advance_array, advance_fields
+from twofour.runtime.calls import advance_array, advance_field, advance_fields
 from twofour.runtime.crew import Crew, crew_code
 from twofour.runtime.devices.device import Device
 from twofour.runtime.devices.opening import check_device, open_device
@@ -90,6 +90,7 @@ __all__ = [
     "TiledStepper",
     "View",
     "advance_array",
+    "advance_field",
     "advance_fields",
     "check_device",
     "bf16_to_float32",

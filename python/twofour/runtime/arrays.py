@@ -93,7 +93,11 @@ def give(result, like: object, memory: Memory = HOST):
         return result
     if as_bf16:
         return namespace.from_dlpack(result.view(np.int16)).view(namespace.bfloat16)
-    return namespace.from_dlpack(result)
+    given = namespace.from_dlpack(result)
+    if hasattr(given, "to_device") and given.device != like.device:
+        # JAX can have several devices in the memory of the host.
+        return given.to_device(like.device)
+    return given
 
 
 def _cuda_device(array: object, what: str) -> int | None:
@@ -132,14 +136,24 @@ def _imported(array: object, module, what: str):
     try:
         if not hasattr(array, "__dlpack__"):
             return module.asarray(array)
+        if _is_hollow(array):
+            raise BufferError("a tensor without storage")
         if is_negated(array):
             array = array.resolve_neg()
         if _is_bf16(array):
+            if getattr(array, "requires_grad", False):
+                # What has another view of it to pass on would not say so.
+                raise BufferError("a tensor that requires gradient, use tensor.detach()")
             bits = array.view(_namespace(array).int16)
             return module.from_dlpack(bits).view(np.uint16)
         return module.from_dlpack(array)
     except Exception as failure:
         raise _refused(failure, what) from None
+
+
+def _is_hollow(array: object) -> bool:
+    """Whether a tensor of PyTorch has elements and no memory, for which NumPy takes its own."""
+    return hasattr(array, "data_ptr") and 0 not in array.shape and array.data_ptr() == 0
 
 
 def _refused(failure: Exception, what: str, way: str = "DLPack") -> TwofourError:

@@ -8,6 +8,7 @@ the same few buffers.
 
 from collections import deque
 from typing import NamedTuple
+from weakref import ref
 
 import numpy as np
 
@@ -18,13 +19,13 @@ class BufferPool:
     """Buffers of one size, that of the last request; at most `most` idle ones are kept.
 
     There is no lock: a garbage collection may give a buffer back at any time, also while its thread
-    takes another one.
+    takes another one. Nor is any code of Python's run for that, in which Ctrl-C would be lost.
     """
 
     def __init__(self, most: int = 3):
         self._most = most
-        # A size and its idle buffers, exchanged together.
-        self._kept: tuple[int, deque[_Buffer]] = (-1, deque())
+        # A size and its idle buffers, exchanged together. Each is in what came with its last lease.
+        self._kept: tuple[int, deque[_Return]] = (-1, deque())
 
     def take(self, size: int) -> np.ndarray:
         """Return `size` bytes of any content, free again when no array is left that views them."""
@@ -37,21 +38,18 @@ class BufferPool:
             idle = deque(maxlen=self._most)
             self._kept = size, idle
         try:
-            buffer = idle.pop()
+            buffer = idle.pop().buffer
         except IndexError:
             buffer = _Buffer(size)
-        return Lease(self, buffer)
+        lease = Lease(self, buffer)
+        lease.given_back = _Return(lease, idle.append)
+        lease.given_back.buffer = buffer
+        return lease
 
     def has(self, array: np.ndarray) -> bool:
         """Whether an array was made in a lease of this pool; views of it may go for others."""
         lease = getattr(array.base, "base", None)
         return type(lease) is Lease and lease.pool is self
-
-    def give_back(self, buffer: "_Buffer") -> None:
-        """Keep a buffer for the next request of its size."""
-        size, idle = self._kept
-        if buffer.size == size:
-            idle.append(buffer)
 
 
 class Slot(NamedTuple):
@@ -82,10 +80,16 @@ class Lease:
     Views of an array name their array, not what it was made from: the lease outlives them.
     """
 
+    given_back: "_Return"
+
     def __init__(self, pool: BufferPool, buffer: _Buffer):
-        self.pool, self._buffer = pool, buffer
+        self.pool = pool
         self.__array_interface__ = buffer.interface
         self.address: int = buffer.interface["data"][0]
 
-    def __del__(self) -> None:
-        self.pool.give_back(self._buffer)
+
+class _Return(ref):
+    """A buffer, handed to the callback of the reference when its lease, which holds it, ends."""
+
+    __slots__ = ("buffer",)
+    buffer: _Buffer

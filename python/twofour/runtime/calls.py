@@ -48,6 +48,22 @@ def advance_array(
         return out if result is place else to.fill(result)
 
 
+def advance_field(
+    stepper: LinearStepper,
+    inputs: Sequence,
+    steps: int,
+    progress: Report | None,
+    shape: Sequence[int],
+    out: object,
+):
+    """As `advance_fields` for a program that is one linear step of one field of that shape."""
+    if len(inputs) != 1:
+        raise TwofourError(f"expected 1 input field, got {len(inputs)}")
+    if isinstance(out, tuple | list):
+        (out,) = _one_each(out, 1)
+    return advance_array(stepper, inputs[0], steps, progress, shape, "input 0", out)
+
+
 def advance_fields(
     stepper: FieldStepper,
     inputs: Sequence,
@@ -129,13 +145,19 @@ def _filled(
 
 
 def _destinations(out: object, fields: Sequence[FieldSpec], memory: Memory) -> list[Destination]:
-    arrays = list(out) if isinstance(out, tuple | list) else [out]
-    if len(arrays) != len(fields):
-        raise TwofourError(f"out: expected {len(fields)} arrays, got {len(arrays)}")
+    arrays = _one_each(out if isinstance(out, tuple | list) else [out], len(fields))
     return [
         Destination(array, field.element, memory, field.shape, f"out {number}")
         for number, (array, field) in enumerate(zip(arrays, fields, strict=True))
     ]
+
+
+def _one_each(arrays: Sequence, count: int) -> Sequence:
+    """The arrays themselves; raises TwofourError where there are not so many."""
+    if len(arrays) != count:
+        wanted = f"{count} array{'s' if count > 1 else ''}"
+        raise TwofourError(f"out: expected {wanted}, got {len(arrays)}")
+    return arrays
 
 
 def _places(to: Sequence[Destination], inputs: Sequence) -> list:

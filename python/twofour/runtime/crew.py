@@ -13,8 +13,9 @@ import atexit
 import ctypes
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from threading import Lock
+from threading import RLock
 
 import numpy as np
 
@@ -109,7 +110,8 @@ class Crew:
         """Add up to so many members that no other call has."""
         with self._lock:
             while len(members) < count:
-                if self._idle:
+                # Not `if self._idle`: a signal handler that calls a program takes some as well.
+                with suppress(IndexError):
                     members.append(self._idle.pop())
                     continue
                 if len(self._started) >= self._most:
@@ -132,7 +134,7 @@ class Crew:
             member.end()
 
     def _forget(self) -> None:
-        self._lock = Lock()
+        self._lock = RLock()
         self._started: list[_Member] = []
         self._idle: list[_Member] = []
 

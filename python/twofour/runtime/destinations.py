@@ -45,6 +45,12 @@ class Destination:
                 f"{what}: expected an array that can be written to, got one of {kind_of(out)}: "
                 f"{reason[0]}"
             ) from None
+        spread = zip(values.shape, values.strides, strict=True)
+        if any(extent > 1 and stride == 0 for extent, stride in spread):
+            raise TwofourError(
+                f"{what}: expected an array with a place for every element, got one with strides "
+                f"{tuple(values.strides)}"
+            )
         # What kernels can write to, none where it is not in this memory or in another order.
         self._place: np.ndarray | None = None
         if memory is HOST and not is_negated(out):
@@ -67,7 +73,7 @@ class Destination:
 
     def fill(self, result: np.ndarray):
         """Return `out` with the values of `result`, an array of the memory's module."""
-        values = give(result, self.out, self._memory)
+        values = give(storage_view(result, self._element), self.out, self._memory)
         if isinstance(self.out, np.ndarray):
             # Numbers of 16 bits may be spelt in two ways, and would be converted from one to other.
             storage_view(self.out, self._element)[...] = storage_view(values, self._element)

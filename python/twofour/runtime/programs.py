@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from threading import RLock
 
-from twofour.errors import TwofourError
 from twofour.runtime.boundary import AxisBoundary, check_fixed, parse_boundary
 from twofour.runtime.bundle import Bundle
-from twofour.runtime.calls import Report, advance_array, advance_fields
+from twofour.runtime.calls import Report, advance_array, advance_field, advance_fields
 from twofour.runtime.devices.device import Device, DeviceKernel
 from twofour.runtime.devices.field_stepping import DeviceFieldStepper
 from twofour.runtime.devices.halo_kernels import halo_kernels
@@ -42,10 +41,14 @@ class LoadedProgram:
         self.element_type: ElementType = field_element_type(bundle.manifest["element"])
         self.schedule: str = bundle.manifest["schedule"]
         self.target = bundle.target
+        self._arguments = bundle, device
         self._device = device
         self._kernels: dict[str, DeviceKernel] | None = None
         self._boundary = self._parsed(bundle.manifest["boundary"])
         self._steppers: Recent[DeviceLinearStepper | DeviceFieldStepper] = Recent(STEPPERS)
+
+    def __reduce__(self) -> tuple[type, tuple]:
+        return type(self), self._arguments
 
     @property
     def device(self) -> Device:
@@ -145,11 +148,8 @@ class LoadedFieldProgram(LoadedProgram):
         if isinstance(program, FieldsProgram):
             stepper = self.stepper(boundary)
             return advance_fields(stepper, inputs, steps, numbers, progress, resume, out)
-        if len(inputs) != 1:
-            raise TwofourError(f"expected 1 input field, got {len(inputs)}")
         shape = self.inputs[0].shape
-        stepper = self.stepper(boundary)
-        return advance_array(stepper, inputs[0], steps, progress, shape, "input 0", out)
+        return advance_field(self.stepper(boundary), inputs, steps, progress, shape, out)
 
 
 def field_stepper(
