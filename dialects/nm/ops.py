@@ -4,8 +4,9 @@
 See SparStencil, sections 3.1 and 3.2.
 
 A patch operator computes out[n*tile + o_m] = sum_k A[m,k] * in[n*tile + p_k] for every tile n. Each
-op also carries the stencil that it must compute, and its verifier proves in exact arithmetic that
-(A, o, p) still computes it: a pass that breaks the layout cannot produce valid IR.
+op also carries the stencil that it must compute, and its verifier proves that (A, o, p) still
+computes it, with every weight in one column of each row: a pass that breaks the layout cannot
+produce valid IR.
 """
 
 from typing import Any
@@ -72,6 +73,26 @@ def permutation_of(op) -> dict:
     }
 
 
+def _check_permutation(found: dict, matrix: np.ndarray) -> None:
+    """What a permutation says of A holds as far as A shows it."""
+    columns, fragment = matrix.shape[1], found["fragment"]
+    expect(
+        fragment > 0 and fragment % 16 == 0 and columns % fragment == 0,
+        f"expected a fragment of 16, 32, ... that divides {columns} columns, got {fragment}",
+    )
+    zeros, padding = int((matrix == 0).all(axis=0).sum()), found["padding_columns"]
+    expect(
+        0 <= padding <= zeros,
+        f"expected padding_columns among {zeros} columns of zeros, got {padding}",
+    )
+    bound, proven = found["k_lower_bound"], found["proven"]
+    expect(
+        0 <= bound <= columns and proven == (bound == columns),
+        f"expected a k_lower_bound of at most {columns}, which it is where it is proven, got "
+        f"{bound} and proven = {str(proven).lower()}",
+    )
+
+
 def _check_patch(op, matrix: np.ndarray, columns: int) -> None:
     """The patch operator has a consistent shape and computes the stencil that the op names."""
     if PERMUTATION_ATTRIBUTE in op.attributes:
@@ -81,6 +102,7 @@ def _check_patch(op, matrix: np.ndarray, columns: int) -> None:
             and all(n in found and isinstance(found[n], k) for n, k in _PERMUTATION_FIELDS.items()),
             f"expected a permutation with {', '.join(_PERMUTATION_FIELDS)}, got {found}",
         )
+        _check_permutation({name: found[name].value for name in _PERMUTATION_FIELDS}, matrix)
     offsets, weights = check_linear_op(op)
     outputs, inputs, tile = _offsets(op, offsets.shape[1])
     expect(
@@ -204,3 +226,6 @@ class SparsePatchMatmulOp(NM.Operation, name="sparse_patch_matmul", traits=[ext.
         failure = check_metadata(metadata)
         expect(failure is None, failure or "")
         _check_patch(op, decompress(values, metadata), 2 * values.shape[1])
+
+
+PATCH_OPERATORS = (PatchMatmulOp.OPERATION_NAME, SparsePatchMatmulOp.OPERATION_NAME)

@@ -39,7 +39,7 @@ class LinearForm:
             if total:
                 terms[term] = total
             else:
-                del terms[term]
+                terms.pop(term, None)
         return LinearForm(terms, self.constant + other.constant)
 
     def shifted(self, offset: Offset) -> "LinearForm":

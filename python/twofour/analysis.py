@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from twofour.codegen.cpu.kernel_abi import PAST_CACHES_ATTRIBUTE
 from twofour.context import make_context
 from twofour.diagnostics import located_in
-from twofour.dialects.nm.ops import SparsePatchMatmulOp, permutation_of
+from twofour.dialects.nm.ops import PATCH_OPERATORS, SparsePatchMatmulOp, permutation_of
 from twofour.dialects.nm.transforms.compress import CompressPass
 from twofour.dialects.nm.transforms.crush import CrushPass
 from twofour.dialects.nm.transforms.permute_2to4 import Permute2to4Pass
+from twofour.dialects.nm.transforms.to_stencil import ConvertNmToStencilPass
 from twofour.dialects.stencil.levels import reach_of_steps
 from twofour.dialects.stencil.linear_ops import linear_terms
 from twofour.dialects.stencil.sweep import enclosing_function, kernel_name
@@ -222,6 +223,9 @@ def analyse(
         _check_symbols(module)
         _keep_own_attributes(module)
         passes = front_passes(options, options.dtype is not None and not is_kernel)
+        # The sparse schedule of the CPU executes any layout; others have their own.
+        if not _takes_layouts(options) and nested_ops(module, *PATCH_OPERATORS):
+            passes.insert(0, ConvertNmToStencilPass())
         run_passes(module, passes, filename)
         function = select_function(module, name, filename)
         program = describe(function, filename)
@@ -235,6 +239,10 @@ def analyse(
     return Analysis(
         module, options, filename, program, element, single, fused, reasons, is_kernel, passes
     )
+
+
+def _takes_layouts(options: CompileOptions) -> bool:
+    return options.target == "cpu" and options.schedule == "sparse"
 
 
 def lay_out(module: ir.Module, filename: str) -> list[SparseLayout]:

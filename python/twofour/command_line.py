@@ -15,17 +15,39 @@ COMMAND_LINE = "<command-line>"
 
 
 class Parser(argparse.ArgumentParser):
-    """An ArgumentParser that raises TwofourError instead of ending the process."""
+    """An ArgumentParser that raises TwofourError instead of ending the process.
+
+    Options that hold one value may be given once; it is for one command line.
+    """
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self._given: set[str] = set()
+        for name in (None, "store"):
+            self.register("action", name, _StoreOnce)
+
+    def note(self, option: str, destination: str) -> None:
+        """Raise TwofourError for an option that was given before."""
+        if destination in self._given:
+            raise TwofourError(f"expected {option} once, got it twice")
+        self._given.add(destination)
 
     def error(self, message: str) -> NoReturn:
         raise TwofourError(message)
+
+
+class _StoreOnce(argparse.Action):
+    def __call__(self, parser: Parser, namespace, values, option_string: str | None = None) -> None:
+        if option_string is not None:
+            parser.note(option_string, self.dest)
+        setattr(namespace, self.dest, values)
 
 
 def on_command_line(error: TwofourError, words: list[str]) -> TwofourError:
     """The error itself, or, when it has no location, located at the word that it names."""
     if error.location is not None:
         return error
-    named = re.findall(r"'([^']*)'|(--[\w-]+)", error.message)
+    named = re.findall(r"'([^']*)'|((?<![\w-])--?[A-Za-z][\w-]*)", error.message)
     named = [quoted or flag for quoted, flag in named]
     column = 1
     for word in words:

@@ -128,6 +128,8 @@ def write_files(files: Sequence[tuple[str, Callable[[BinaryIO], object]]]) -> No
 
 def _target(path: str) -> Path:
     """Where links lead to, for plain files; `/dev/stdout` leads to a name that cannot be opened."""
+    if path.endswith(os.sep):
+        raise IsADirectoryError("it is a directory")
     return Path(path) if _is_special(Path(path)) else Path(os.path.realpath(path))
 
 

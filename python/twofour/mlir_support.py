@@ -111,13 +111,16 @@ def source_location(location: ir.Location, default: str = "-") -> SourceLocation
     if isinstance(location, ir.NameLoc):
         return source_location(location.child_loc, default)
     if isinstance(location, ir.CallSiteLoc):
-        return source_location(location.callee, default)
+        return _first_known((location.callee, location.caller), default)
     if isinstance(location, ir.FusedLoc):
-        for child in location.locations:
-            found = source_location(child, default)
-            if found != SourceLocation(default):
-                return found
+        return _first_known(location.locations, default)
     return SourceLocation(default)
+
+
+def _first_known(locations: Iterable[ir.Location], default: str) -> SourceLocation:
+    found = (source_location(location, default) for location in locations)
+    unknown = SourceLocation(default)
+    return next((place for place in found if place != unknown), unknown)
 
 
 def _downcast(location: ir.Location) -> ir.Location:
@@ -132,9 +135,12 @@ def _downcast(location: ir.Location) -> ir.Location:
 
 def location_of(place: SourceLocation) -> ir.Location:
     """The location of a place, in the context that is active."""
-    # Names of files may be bytes of any kind.
-    file = place.file.encode("utf-8", "backslashreplace").decode()
-    return ir.Location.file(file, place.line, place.column)
+    return ir.Location.file(printable(place.file), place.line, place.column)
+
+
+def printable(name: str) -> str:
+    """The name of a file, which may be bytes of any kind, as characters."""
+    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def error_at(op, message: str, kind: type[TwofourError] = TwofourError) -> TwofourError:

@@ -7,6 +7,7 @@ its reference page. File `crush.py` holds pass `nm-crush`.
 
 import dataclasses
 import importlib
+import re
 import types
 import typing
 from typing import ClassVar
@@ -28,6 +29,7 @@ _MODULES = {
     "stencil-block": "stencil.transforms.block:BlockPass",
     "stencil-schedule-outer": "stencil.transforms.schedule_outer:ScheduleOuterPass",
     "stencil-reorganize": "stencil.transforms.reorganize:ReorganizePass",
+    "convert-nm-to-stencil": "nm.transforms.to_stencil:ConvertNmToStencilPass",
     "convert-stencil-to-nm": "stencil.transforms.to_nm:ConvertStencilToNmPass",
     "nm-crush": "nm.transforms.crush:CrushPass",
     "nm-permute-2to4": "nm.transforms.permute_2to4:Permute2to4Pass",
@@ -146,6 +148,8 @@ def make_pass(name: str, options: str = "") -> ModulePass:
             raise TwofourError(f"pass '{name}' has no option '{key}'{suggest(key, fields)}")
         if not separator:
             raise TwofourError(f"expected '{key}=VALUE' in the options of pass '{name}'")
+        if fields[key] in values:
+            raise TwofourError(f"expected option '{key}' of pass '{name}' once, got it twice")
         values[fields[key]] = _parse_value(hints[fields[key]], text, f"option '{key}' of '{name}'")
     return cls(**values)
 
@@ -171,9 +175,10 @@ def _parse_value(hint, text: str, what: str):
 
 
 def _parse_item(hint: type, text: str):
-    value = hint(text)
-    # Attributes have no place for more.
-    if hint is int and not -(2**63) <= value < 2**63:
+    if hint is not int:
+        return hint(text)
+    # Python knows more spellings, and attributes have no place for larger numbers.
+    if not re.fullmatch("-?[0-9]+", text) or not -(2**63) <= (value := int(text)) < 2**63:
         raise ValueError
     return value
 

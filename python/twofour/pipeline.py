@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from twofour.diagnostics import errors_of, first_line, relocate
 from twofour.errors import SourceLocation, TwofourError
+from twofour.files import STANDARD_STREAM
 from twofour.mlir import ir, passmanager
 from twofour.passes import ModulePass, make_pass, pass_names
 from twofour.suggestions import suggest
@@ -77,7 +78,7 @@ def _element(text: str, offset: int) -> PassElement:
         except TwofourError as error:
             raise _error(error.message, offset) from None
     for name in pass_names():
-        if re.search(rf"\({name}\b|,{name}\b", text):
+        if re.search(rf"[(,]\s*{name}\b", text):
             raise _error(f"pass '{name}' runs on the module, not inside '{text}'", offset)
     try:
         with ir.Context(), _native_errors_discarded():
@@ -187,5 +188,8 @@ class PipelineFailure(TwofourError):
     def __init__(self, errors: Sequence[TwofourError], pipeline: str, options: PipelineOptions):
         super().__init__(errors[0].message, errors[0].location)
         self.errors = list(errors)
-        words = " ".join(map(shlex.quote, ["twofour-opt", options.filename, *options.flags]))
+        # Other words that begin with a dash are options.
+        dashed = options.filename.startswith("-") and options.filename != STANDARD_STREAM
+        file = f"./{options.filename}" if dashed else options.filename
+        words = " ".join(map(shlex.quote, ["twofour-opt", file, *options.flags]))
         self.reproducer = f"{words} --pass-pipeline={shlex.quote(pipeline)}"

@@ -27,6 +27,7 @@ def folder(tmp_path, monkeypatch):
         (["run", *SMALL, "--stepz", "3"], 29, "unrecognized arguments: --stepz 3"),
         (["run", "heat2d_ftc"], 5, "unknown kernel 'heat2d_ftc'; did you mean 'heat2d_ftcs'?"),
         (["run", ""], 1, "unknown kernel ''"),
+        (["run", *SMALL, "--steps", "1", "--steps=2"], 29, "expected --steps once, got it twice"),
         (["run", "a\nb"], 5, "unknown kernel 'a\\nb'"),
         (["run", "module {\n}\n"], 1, "or a kernel's name, got a text of 2 lines"),
         (["run", *SMALL, "--steps=--"], 29, "expected a value, got '--steps=--'"),
@@ -133,6 +134,15 @@ def test_an_object_that_is_a_folder(capfd):
     refused(capfd, twofour, words, "cannot write the file: it is a directory", ".:1:1")
 
 
+@pytest.mark.parametrize(
+    ("tool", "words"),
+    [(twofour, ["run", *SMALL, "--output", "new/"]), (twofour_opt, ["x.mlir", "-o", "new/"])],
+)
+def test_a_file_that_is_named_as_a_folder(capfd, folder, tool, words):
+    refused(capfd, tool, words, "cannot write the file: it is a directory", "new/:1:1")
+    assert not (folder / "new").exists()
+
+
 def test_fusing_far_too_many_steps(capfd):
     at = f"{KERNEL}:1:1"
     refused(capfd, twofour, ["run", *SMALL, "--fuse-steps", "4000"], "at most 4096 terms", at)
@@ -169,11 +179,15 @@ def test_the_installed_commands(folder):
     "words, column, message",
     [
         (["x.mlir", "y.mlir"], 1, "unrecognized arguments: y.mlir"),
-        (["x.mlir", "-o"], 1, "argument -o: expected one argument"),
-        (["x.mlir", "-o", "--cse"], 1, "argument -o: expected one argument"),
+        (["x.mlir", "-o"], 8, "argument -o: expected one argument"),
+        (["x.mlir", "-o", "--cse"], 8, "argument -o: expected one argument"),
         (["x.mlir", "--pass-pipeline"], 8, "argument --pass-pipeline: expected one argument"),
         (["--", "x.mlir", "--cse"], 11, "unrecognized arguments: --cse"),
         (["x.mlir", "-o", ""], 8, "expected the name of a file after '-o', got ''"),
+        (["x.mlir", "-o", "a", "-o", "a"], 8, "expected -o once, got it twice"),
+        (["x.mlir", "--cse={"], 8, "expected balanced braces in the options of '--cse'"),
+        (["x.mlir", "--cse=a=b},inline{"], 8, "expected balanced braces in the options of"),
+        (["x.mlir", "--mlir-print-ir-after-change"], 8, "expected --mlir-print-ir-after-all with"),
         (["x.mlir", "--verify-each=maybe"], 8, "invalid choice: 'maybe'"),
         (["x.mlir", "--list-passes=3"], 8, "ignored explicit argument '3'"),
         (["x.mlir", "--cse", "--pass-pipeline=cse"], 14, "or single passes, got both"),
@@ -201,6 +215,8 @@ def test_the_command_line_of_twofour_opt(capfd, words, column, message):
         ("nm-crush{tile}", 1, "expected 'tile=VALUE' in the options of pass 'nm-crush'"),
         ("nm-crush{tile=}", 1, "expected a list of int for option 'tile' of 'nm-crush', got ''"),
         ("nm-crush{tile=4,a}", 1, "expected a list of int for option 'tile'"),
+        ("nm-crush{tile=4_0}", 1, "expected a list of int for option 'tile' of 'nm-crush', got"),
+        ("nm-crush{tile=4 tile=4}", 1, "expected option 'tile' of pass 'nm-crush' once, got it"),
         ("nm-permute-2to4{fragment=x}", 1, "expected int for option 'fragment'"),
         ("nm-permute-2to4{strategy=blosom}", 1, "expected one of auto, staircase, blossom, exact"),
         ("stencil-extract-weights{compose=maybe}", 1, "expected bool for option 'compose'"),
@@ -209,6 +225,7 @@ def test_the_command_line_of_twofour_opt(capfd, words, column, message):
         (f"nm-permute-2to4{{fragment={2**40}}}", 1, "expected a fragment of 16, 32, ..., 1024"),
         ("stencil-fuse-steps{steps=0}", 1, "expected a positive number of steps, got 0"),
         ("func.func(nm-crush)", 1, "pass 'nm-crush' runs on the module"),
+        ("func.func( nm-crush)", 1, "pass 'nm-crush' runs on the module"),
         ("func.func(cse,nm-crush{tile=4})", 1, "pass 'nm-crush' runs on the module"),
     ],
 )
@@ -241,8 +258,10 @@ def test_passes_that_cannot_run(capfd, pipeline, at, message):
     refused(capfd, twofour_opt, ["x.mlir", f"--pass-pipeline={pipeline}"], message, at)
 
 
-def test_a_failing_pipeline_says_how_to_see_it_again(capfd):
-    assert twofour_opt(["x.mlir", "--pass-pipeline=cse,stencil-bufferize"]) == 1
-    assert "note: to reproduce: twofour-opt x.mlir --pass-pipeline='builtin.module(cse," in (
+@pytest.mark.parametrize(("name", "again"), [("x.mlir", "x.mlir"), ("-y.mlir", "./-y.mlir")])
+def test_a_failing_pipeline_says_how_to_see_it_again(capfd, folder, name, again):
+    (folder / name).write_text(GENERIC)
+    assert twofour_opt(["--pass-pipeline=cse,stencil-bufferize", "--", name]) == 1
+    assert f"note: to reproduce: twofour-opt {again} --pass-pipeline='builtin.module(cse," in (
         capfd.readouterr().err
     )

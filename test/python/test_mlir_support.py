@@ -38,3 +38,20 @@ def test_locations_of_files_with_any_name():
     with make_context():
         place = SourceLocation("a\udcff b.mlir", 3, 4)
         assert source_location(location_of(place)) == SourceLocation(r"a\udcff b.mlir", 3, 4)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'loc("y":3:4)',
+        'loc("name"("y":3:4))',
+        'loc(fused[unknown, "y":3:4, "z":1:1])',
+        'loc(callsite("y":3:4 at "z":1:1))',
+        'loc(callsite(unknown at "y":3:4))',
+        'loc(callsite("name" at callsite(unknown at "y":3:4)))',
+    ],
+)
+def test_the_first_place_that_a_location_knows(text):
+    with ir.Context():
+        module = ir.Module.parse(f"module {{}} {text}")
+        assert source_location(module.operation.location) == SourceLocation("y", 3, 4)

@@ -4,7 +4,7 @@
 
 // RUN: twofour-opt %S/Inputs/sum.mlir --mlir-print-debuginfo | filecheck %s --check-prefix=LOCATIONS
 // LOCATIONS: "stencil.weighted_sum"(%{{.*}} loc(#{{.*}})
-// LOCATIONS: loc("{{.*}}":2:8)
+// LOCATIONS: loc("{{.*}}/Inputs/sum.mlir":2:8)
 
 // The IR goes to standard error, after each pass, with the options that the pass ran with.
 

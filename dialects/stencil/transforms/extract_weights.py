@@ -147,7 +147,8 @@ def _known_form(op) -> LinearForm | None:
     if addend_of(op) is not None:
         return None
     offsets, weights, constant = linear_terms(op)
-    terms = {(op.operands[0], o): Fraction(w) for o, w in zip(offsets, weights, strict=True)}
+    points = zip(offsets, weights, strict=True)
+    terms = {(op.operands[0], offset): Fraction(weight) for offset, weight in points if weight}
     return LinearForm(terms, Fraction(constant))
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
@@ -100,26 +99,12 @@ def box(extents: Sequence[int]) -> np.ndarray:
     return np.indices(tuple(extents), dtype=np.int64).reshape(len(extents), -1).T
 
 
-def recover(op: PatchOperator) -> list[dict[Offset, Fraction]]:
-    """The stencil that each row applies: {p_k - o_m -> sum of A[m, k]}, exact, no zero sums.
-
-    Raises:
-        TwofourError: the matrix holds a value that is not finite.
-    """
-    if not np.isfinite(op.matrix).all():
-        raise TwofourError("expected finite matrix entries, got infinity or nan")
-    return [
-        {offset: Fraction(value) for offset, value in _row_sums(op, row).items()}
-        for row in range(len(op.matrix))
-    ]
-
-
 def check(op: PatchOperator, offsets: Sequence[Offset], weights: Sequence[float]) -> str | None:
     """None when op computes exactly the stencil, else one line 'expected ..., got ...'.
 
-    Every row must recover the weights without rounding, and the output offsets must be a
-    permutation of the tile's box. Points of weight zero do not count, and neither do matrix
-    entries that cancel exactly.
+    Every row must hold each weight in one column, so that its sum is that of the stencil and reads
+    nothing else, and the output offsets must be a permutation of the tile's box. Points of weight
+    zero do not count.
     """
     rows, rank = op.output_offsets.shape
     if rows != (volume := math.prod(op.tile)):
@@ -137,15 +122,18 @@ def check(op: PatchOperator, offsets: Sequence[Offset], weights: Sequence[float]
         row = int(np.flatnonzero(~np.isfinite(op.matrix).all(axis=1))[0])
         return f"expected finite matrix entries, got infinity or nan in row {row}"
     points, values = points[values != 0], values[values != 0]
-    if _equals_plainly(op, points, values):
+    if _holds_each_once(op, points, values):
         return None
     expected = {_point(point): float(value) for point, value in zip(points, values, strict=True)}
     for row in range(rows):
-        got = _row_sums(op, row)
+        got = _row_entries(op, row)
         for offset in sorted(expected.keys() | got.keys()):
-            want, have = expected.get(offset, 0.0), got.get(offset, 0.0)
-            if want != have:
-                return f"expected weight {want} at offset {offset} of row {row}, got {float(have)}"
+            found = got.get(offset, [0.0])
+            if len(found) > 1:
+                return f"expected one column for offset {offset} of row {row}, got {len(found)}"
+            want = expected.get(offset, 0.0)
+            if want != found[0]:
+                return f"expected weight {want} at offset {offset} of row {row}, got {found[0]}"
     return None
 
 
@@ -153,18 +141,18 @@ def _point(offset: np.ndarray) -> Offset:
     return tuple(offset.tolist())
 
 
-def _row_sums(op: PatchOperator, row: int) -> dict[Offset, float | Fraction]:
-    """Sums by offset; floats, and fractions where several columns meet, so nothing is rounded."""
-    sums: dict[Offset, float | Fraction] = {}
+def _row_entries(op: PatchOperator, row: int) -> dict[Offset, list[float]]:
+    """The entries of a row that are not zero, by what they are weights of: p_k - o_m."""
+    entries: dict[Offset, list[float]] = {}
     columns = np.flatnonzero(op.matrix[row])
-    keys = (op.input_offsets[columns] - op.output_offsets[row]).tolist()
-    for key, value in zip(map(tuple, keys), op.matrix[row, columns].tolist(), strict=True):
-        sums[key] = Fraction(sums[key]) + Fraction(value) if key in sums else value
-    return {key: value for key, value in sums.items() if value != 0}
+    offsets = (op.input_offsets[columns] - op.output_offsets[row]).tolist()
+    for offset, value in zip(map(tuple, offsets), op.matrix[row, columns].tolist(), strict=True):
+        entries.setdefault(offset, []).append(value)
+    return entries
 
 
-def _equals_plainly(op: PatchOperator, points: np.ndarray, values: np.ndarray) -> bool:
-    """True when every row holds each weight in exactly one column: the common case, at once."""
+def _holds_each_once(op: PatchOperator, points: np.ndarray, values: np.ndarray) -> bool:
+    """Whether every row holds each weight in one column: what `check` asks for, at once."""
     rows, columns = np.nonzero(op.matrix)
     if len(rows) != len(op.matrix) * len(points):
         return False

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from twofour.context import make_context
 from twofour.errors import TwofourError
-from twofour.files import write_files
+from twofour.files import STANDARD_STREAM, write_files
 from twofour.frontend.source import ParseFailure, parse_module, read_text
 from twofour.mlir import ir
+from twofour.mlir_support import printable
 from twofour.opt.expected import check_expectations
 from twofour.opt.options import OptOptions
 from twofour.passes import pass_class, pass_names, pass_options
@@ -114,6 +115,10 @@ def _print(module: ir.Module, options: OptOptions) -> str:
     text = module.operation.get_asm(
         enable_debug_info=options.print_debuginfo, print_generic_op_form=options.print_generic
     )
+    if options.print_debuginfo and options.filename != STANDARD_STREAM:
+        # MLIR does not know the name of what it parses. Quotes within texts are printed as \\22.
+        name = str(ir.StringAttr.get(printable(options.filename)))
+        text = re.sub(r'"-":(?=\d+:\d+)', lambda _: f"{name}:", text)
     return text if text.endswith("\n") else text + "\n"
 
 

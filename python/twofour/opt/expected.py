@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from twofour.errors import SourceLocation, TwofourError
 
-_OTHER = re.compile(r"//\s*expected-(?:warning|remark|note)")
+_COMMENT = re.compile(r"//\s*expected-(?:error|warning|remark|note)")
 _EXPECTED = re.compile(
     r"//\s*expected-error(?P<regex>-re)?\s*"
     r"(?:@(?P<where>[+-]\d+|above|below|unknown|\d+))?\s*"
@@ -22,25 +22,33 @@ def check_expectations(
     remaining = list(errors)
     wrong = []
     for number, line in enumerate(text.split("\n"), start=first_line):
-        for match in _OTHER.finditer(line):
-            # Nothing else reaches Python, so such a comment could never be checked.
-            got = f"expected comments of the form 'expected-error', got '{match[0][2:].strip()}'"
-            wrong.append(TwofourError(got, SourceLocation(filename, number, match.start() + 1)))
-        for match in _EXPECTED.finditer(line):
-            target = _line(match["where"], number)
-            found = next((e for e in remaining if _matches(e, target, match)), None)
-            if found is not None:
-                remaining.remove(found)
-            else:
-                column = match.start() + 1
-                wrong.append(
-                    TwofourError(
-                        f"expected error '{match['text']}' was not produced",
-                        SourceLocation(filename, number, column),
-                    )
-                )
+        for comment in _COMMENT.finditer(line):
+            try:
+                _take(line, comment, number, remaining)
+            except TwofourError as error:
+                place = SourceLocation(filename, number, comment.start() + 1)
+                wrong.append(TwofourError(error.message, place))
     wrong.extend(TwofourError(f"unexpected error: {e.message}", e.location) for e in remaining)
     return wrong
+
+
+def _take(line: str, comment: re.Match, number: int, remaining: list[TwofourError]) -> None:
+    """Take the error that a comment expects out of those that remain.
+
+    Raises TwofourError where there is none, and for a comment that could never be checked.
+    """
+    match = _EXPECTED.match(line, comment.start())
+    if match is None:
+        # Of warnings, remarks and notes nothing reaches Python.
+        got = line[comment.start() + 2 :].strip()
+        raise TwofourError(
+            f"expected comments of the form 'expected-error @+1 {{{{text}}}}', got '{got}'"
+        )
+    pattern, target = _pattern(match), _line(match["where"], number)
+    found = next((e for e in remaining if _matches(e, target, pattern)), None)
+    if found is None:
+        raise TwofourError(f"expected error '{match['text']}' was not produced")
+    remaining.remove(found)
 
 
 def _line(where: str | None, number: int) -> int | None:
@@ -54,12 +62,21 @@ def _line(where: str | None, number: int) -> int | None:
     return number + int(where) if where[0] in "+-" else int(where)
 
 
-def _matches(error: TwofourError, line: int | None, match: re.Match) -> bool:
-    if line is not None and (error.location is None or error.location.line != line):
-        return False
+def _pattern(match: re.Match) -> re.Pattern:
+    """What a message is searched for; raises TwofourError for a regular expression that is none."""
     if not match["regex"]:
-        return match["text"] in error.message
+        return re.compile(re.escape(match["text"]))
     # `-re` texts hold regular expressions between {{ and }}, as in LLVM's tools.
     parts = _REGEX_PART.split(match["text"])
-    pattern = "".join(p if i % 2 else re.escape(p) for i, p in enumerate(parts))
-    return re.search(pattern, error.message) is not None
+    try:
+        return re.compile("".join(p if i % 2 else re.escape(p) for i, p in enumerate(parts)))
+    except re.error as failure:
+        raise TwofourError(
+            f"expected a regular expression, got '{match['text']}': {failure}"
+        ) from None
+
+
+def _matches(error: TwofourError, line: int | None, pattern: re.Pattern) -> bool:
+    if line is not None and (error.location is None or error.location.line != line):
+        return False
+    return pattern.search(error.message) is not None

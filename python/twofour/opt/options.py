@@ -106,10 +106,22 @@ def _take_passes(arguments: list[str], known: Container[str]) -> tuple[list[str]
             options = (match["options"] or "").strip()
             if options.startswith("{") and options.endswith("}"):
                 options = options[1:-1]
+            _check_balance(match["name"], options)
             passes.append(f"{match['name']}{{{options}}}" if options else match["name"])
         else:
             others.append(word)
     return passes, others
+
+
+def _check_balance(name: str, options: str) -> None:
+    """Raise TwofourError for braces that would end the options, with room for passes behind."""
+    depth = 0
+    for character in options:
+        depth += {"{": 1, "}": -1}.get(character, 0)
+        if depth < 0:
+            break
+    if depth != 0:
+        raise TwofourError(f"expected balanced braces in the options of '--{name}'")
 
 
 def parse_arguments(arguments: list[str]) -> OptOptions:
@@ -121,6 +133,8 @@ def parse_arguments(arguments: list[str]) -> OptOptions:
     found = parser.parse_args(others)
     if found.pass_pipeline is not None and passes:
         raise TwofourError("expected --pass-pipeline or single passes, got both")
+    if found.mlir_print_ir_after_change and not found.mlir_print_ir_after_all:
+        raise TwofourError("expected --mlir-print-ir-after-all with --mlir-print-ir-after-change")
     return OptOptions(
         filename=found.file,
         output=found.output,

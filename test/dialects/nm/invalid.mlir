@@ -124,10 +124,10 @@ func.func @another_stencil(%t: !stencil.temp<1 : i64, f64>) {
 
 // -----
 
-// Two columns that read the same input add up.
+// Two columns that read the same input for one row: their sum would not be rounded as one product is.
 
 func.func @shared_offset(%t: !stencil.temp<1 : i64, f64>) {
-  // expected-error @+1 {{'nm.patch_matmul' op expected weight 1.0 at offset (-1,) of row 0, got 2}}
+  // expected-error @+1 {{'nm.patch_matmul' op expected one column for offset (-1,) of row 0, got 2}}
   %r = "nm.patch_matmul"(%t) {
     tile = array<i64: 2>,
     matrix = [array<f64: 1.0, 2.0, 3.0, 0.0, 1.0>, array<f64: 0.0, 1.0, 2.0, 3.0, 0.0>],
@@ -747,5 +747,107 @@ func.func @tile_that_overflows(%t: !stencil.temp<2 : i64, f64>) {
     offsets = [[0, 0]],
     weights = array<f64: 1.0>
   } : (!stencil.temp<2 : i64, f64>) -> !stencil.temp<2 : i64, f64>
+  return
+}
+
+// -----
+
+// Columns that cancel are read as well, here far away.
+
+func.func @cancels(%t: !stencil.temp<1 : i64, f64>) {
+  // expected-error @+1 {{'nm.patch_matmul' op expected one column for offset (1000000000,) of row 0, got 2}}
+  %r = "nm.patch_matmul"(%t) {
+    tile = array<i64: 1>,
+    matrix = [array<f64: 1.0, 1.0, -1.0>],
+    output_offsets = [[0]],
+    input_offsets = [[0], [1000000000], [1000000000]],
+    offsets = [[0]],
+    weights = array<f64: 1.0>
+  } : (!stencil.temp<1 : i64, f64>) -> !stencil.temp<1 : i64, f64>
+  return
+}
+
+// -----
+
+func.func @no_fragment(%t: !stencil.temp<1 : i64, f64>) {
+  // expected-error @+1 {{'nm.sparse_patch_matmul' op expected a fragment of 16, 32, ... that divides 16 columns, got 0}}
+  %r = "nm.sparse_patch_matmul"(%t) {
+    permutation = {fragment = 0 : i64, k_lower_bound = 16 : i64, padding_columns = 15 : i64, proven = true, strategy = "blossom"},
+    tile = array<i64: 1>,
+    values = [array<f64: 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0>],
+    metadata = [array<i16: 0x4444>],
+    output_offsets = [[0]],
+    input_offsets = [[0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0]],
+    offsets = [[0]],
+    weights = array<f64: 2.0>
+  } : (!stencil.temp<1 : i64, f64>) -> !stencil.temp<1 : i64, f64>
+  return
+}
+
+// -----
+
+func.func @odd_fragment(%t: !stencil.temp<1 : i64, f64>) {
+  // expected-error @+1 {{'nm.sparse_patch_matmul' op expected a fragment of 16, 32, ... that divides 16 columns, got 32}}
+  %r = "nm.sparse_patch_matmul"(%t) {
+    permutation = {fragment = 32 : i64, k_lower_bound = 16 : i64, padding_columns = 15 : i64, proven = true, strategy = "blossom"},
+    tile = array<i64: 1>,
+    values = [array<f64: 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0>],
+    metadata = [array<i16: 0x4444>],
+    output_offsets = [[0]],
+    input_offsets = [[0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0]],
+    offsets = [[0]],
+    weights = array<f64: 2.0>
+  } : (!stencil.temp<1 : i64, f64>) -> !stencil.temp<1 : i64, f64>
+  return
+}
+
+// -----
+
+func.func @much_padding(%t: !stencil.temp<1 : i64, f64>) {
+  // expected-error @+1 {{'nm.sparse_patch_matmul' op expected padding_columns among 15 columns of zeros, got 16}}
+  %r = "nm.sparse_patch_matmul"(%t) {
+    permutation = {fragment = 16 : i64, k_lower_bound = 16 : i64, padding_columns = 16 : i64, proven = true, strategy = "blossom"},
+    tile = array<i64: 1>,
+    values = [array<f64: 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0>],
+    metadata = [array<i16: 0x4444>],
+    output_offsets = [[0]],
+    input_offsets = [[0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0]],
+    offsets = [[0]],
+    weights = array<f64: 2.0>
+  } : (!stencil.temp<1 : i64, f64>) -> !stencil.temp<1 : i64, f64>
+  return
+}
+
+// -----
+
+func.func @high_bound(%t: !stencil.temp<1 : i64, f64>) {
+  // expected-error @+1 {{'nm.sparse_patch_matmul' op expected a k_lower_bound of at most 16, which it is where it is proven, got 32 and proven = false}}
+  %r = "nm.sparse_patch_matmul"(%t) {
+    permutation = {fragment = 16 : i64, k_lower_bound = 32 : i64, padding_columns = 15 : i64, proven = false, strategy = "blossom"},
+    tile = array<i64: 1>,
+    values = [array<f64: 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0>],
+    metadata = [array<i16: 0x4444>],
+    output_offsets = [[0]],
+    input_offsets = [[0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0]],
+    offsets = [[0]],
+    weights = array<f64: 2.0>
+  } : (!stencil.temp<1 : i64, f64>) -> !stencil.temp<1 : i64, f64>
+  return
+}
+
+// -----
+
+func.func @not_proven(%t: !stencil.temp<1 : i64, f64>) {
+  // expected-error @+1 {{'nm.sparse_patch_matmul' op expected a k_lower_bound of at most 16, which it is where it is proven, got 0 and proven = true}}
+  %r = "nm.sparse_patch_matmul"(%t) {
+    permutation = {fragment = 16 : i64, k_lower_bound = 0 : i64, padding_columns = 15 : i64, proven = true, strategy = "blossom"},
+    tile = array<i64: 1>,
+    values = [array<f64: 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0>],
+    metadata = [array<i16: 0x4444>],
+    output_offsets = [[0]],
+    input_offsets = [[0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0], [0]],
+    offsets = [[0]],
+    weights = array<f64: 2.0>
+  } : (!stencil.temp<1 : i64, f64>) -> !stencil.temp<1 : i64, f64>
   return
 }

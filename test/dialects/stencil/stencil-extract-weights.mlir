@@ -701,3 +701,24 @@ func.func @mark(%t: !temp, %v: !field) {
   "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0], [64]>} : (!temp, !field) -> ()
   return
 }
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[-8], [72]>, f64>
+!temp = !stencil.temp<1 : i64, f64>
+
+// Weights of zero that were there before are no terms of what is composed.
+
+// CHECK-LABEL: func.func @zeros(
+// CHECK: "stencil.weighted_sum"(%{{.*}}) {offsets = {{\[\[}}0], [2]], weights = array<f64: 2.000000e+00, 1.000000e+00>}
+func.func @zeros(%t: !temp, %v: !field) {
+  %w = "stencil.weighted_sum"(%t) {offsets = [[-1], [0], [1]], weights = array<f64: 0.0, 2.0, -0.0>} : (!temp) -> !temp
+  %r = "stencil.apply"() ({
+    %a = "stencil.access"(%t) {offset = array<i64: 2>} : (!temp) -> f64
+    %b = "stencil.access"(%w) {offset = array<i64: 0>} : (!temp) -> f64
+    %0 = arith.addf %a, %b : f64
+    "stencil.return"(%0) : (f64) -> ()
+  }) : () -> !temp
+  "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0], [64]>} : (!temp, !field) -> ()
+  return
+}
