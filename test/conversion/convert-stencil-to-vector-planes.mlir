@@ -51,7 +51,7 @@
 // GIVEN-COUNT-8: vector.store
 // GIVEN-NEXT: }
 
-// FOUR: expected tile=[PLANES,]ROWS,VECTORS of at least 1, got (1, 2, 1, 4)
+// FOUR: expected tile=[PLANES,]ROWS,VECTORS of at least 1, got [1, 2, 1, 4]
 func.func @star(%u: !temp) -> !inner {
   %r = "stencil.weighted_sum"(%u) {
     offsets = [array<i64: -1, 0, 0>, array<i64: 0, -1, 0>, array<i64: 0, 0, 0>, array<i64: 0, 1, 0>, array<i64: 1, 0, 0>],

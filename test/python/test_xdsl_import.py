@@ -199,6 +199,13 @@ def test_control_flow_attributes_and_precise_constants_are_kept():
 
 
 REJECTED = {
+    "bits": (
+        "func.func @f() {\n"
+        "  %i = arith.constant dense<[0x1F, 2]> : vector<2xi32>\n"
+        "  %d = arith.constant dense<[1.0, 0x3FF0000000000000]> : vector<2xf64>\n"
+        "  func.return\n}",
+        "3:35: error: expected decimal numbers in dense<...> of floats, got '0x3FF0000000000000'",
+    ),
     "outs": (
         "func.func @f(%u: !stencil.field<[0,9]xf64>) {\n"
         "  stencil.apply() outs (%u : !stencil.field<[0,9]xf64>) {\n"

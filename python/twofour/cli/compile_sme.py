@@ -22,6 +22,8 @@ def compile_sme_command(options: argparse.Namespace) -> None:
         parse_boundary(options.boundary, source.rank)
     if options.tuned is not None:
         raise TwofourError("expected a GPU target for --tuned, got target 'sme'")
+    if not options.reassociate:
+        raise TwofourError("expected a CPU target for --no-reassociate, got target 'sme'")
     wanted = SmeOptions(options.schedule, options.dtype, options.fuse_steps, options.function)
     stage = options.emit or "object"
     if stage not in STAGES:

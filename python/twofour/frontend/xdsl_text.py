@@ -19,6 +19,7 @@ _XDSL_SYNTAX = re.compile(
     r"(?<![\w.$#!%@^-])stencil\.\w+(?=\s*[(%:\d]|\s*\Z)"
     r"|!stencil\.(?:field|temp)<\s*[\[?]"
 )
+_HEXADECIMAL = re.compile(r"0x[0-9A-Fa-f]+")
 _RESULTS = re.compile(r"%[^=]*=\s*")
 _UNKNOWN_OP = re.compile(r"Operation (\S+) is not registered")
 _UNDEFINED = re.compile(r"values used but not defined: \[(%[\w.$-]+)")
@@ -70,6 +71,7 @@ def parse_xdsl(text: str, filename: str) -> XdslProgram:
     """Parse and verify `text` with xDSL; TwofourError at the position of what is wrong."""
     from xdsl.context import Context
     from xdsl.dialects import get_all_dialects
+    from xdsl.dialects.builtin import AnyFloat
     from xdsl.parser import Parser
     from xdsl.utils.exceptions import ParseError, VerifyException
 
@@ -92,6 +94,17 @@ def parse_xdsl(text: str, filename: str) -> XdslProgram:
             op = super().parse_operation()
             program.positions[op] = start
             return op
+
+        def parse_dense_int_or_fp_elements_attr(self, type=None):
+            start = self.pos
+            found = super().parse_dense_int_or_fp_elements_attr(type)
+            if isinstance(found.type.element_type, AnyFloat):
+                # Which xDSL takes for integers.
+                bits = _HEXADECIMAL.search(_blank(_COMMENT_OR_STRING, text), start, self.pos)
+                if bits:
+                    message = f"expected decimal numbers in dense<...> of floats, got '{bits[0]}'"
+                    self.raise_error(message, bits.start(), bits.end())
+            return found
 
     context = Context()
     for name, load in get_all_dialects().items():

@@ -204,7 +204,7 @@ def test_a_program_of_two_kernels(tmp_path, flags):
 
 
 PLAIN_TILE = """
-func.func @tile(%view: memref<?xf64>) {
+func.func @tile(%view: memref<?xf64>) attributes {llvm.emit_c_interface} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = arith.constant dense<0.0> : vector<[2]x[2]xf64>
@@ -229,6 +229,15 @@ def test_the_return_address_survives_the_call_that_saves_matrices(tmp_path):
     listing = run_tool([DISASSEMBLER, "-d", path]).decode()
     before, called, _ = listing.partition("\tbl\t")
     assert called and re.search(r"\tst[rp]\t.*x30", before)
+
+
+def test_nothing_but_the_interface_can_be_seen(tmp_path):
+    kernel = box(2, 1)
+    build(tmp_path, kernel)
+    symbols = run_tool([DISASSEMBLER, "-t", tmp_path / f"{kernel.name}.o"]).decode()
+    # The second letter group of a line: g is global.
+    names = [line.split()[-1] for line in symbols.splitlines() if " g " in line]
+    assert names == [f"_mlir_ciface_{kernel.name}_kernel0"]
 
 
 def test_no_sve_outside_of_streaming_mode(tmp_path):

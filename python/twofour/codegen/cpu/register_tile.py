@@ -66,9 +66,11 @@ def given_tile(numbers: Sequence[int]) -> RegisterTile:
     Raises TwofourError for other numbers.
     """
     if not 2 <= len(numbers) <= 3 or min(numbers) < 1:
-        raise TwofourError(f"expected tile=[PLANES,]ROWS,VECTORS of at least 1, got {list(numbers)}")
+        raise TwofourError(f"expected tile=[PLANES,]ROWS,VECTORS of at least 1, got {[*numbers]}")
     if math.prod(numbers) > MAX_MULTIPLY_ADDS:
-        raise TwofourError(f"expected a tile of at most {MAX_MULTIPLY_ADDS} vectors, got {numbers}")
+        raise TwofourError(
+            f"expected a tile of at most {MAX_MULTIPLY_ADDS} vectors, got {[*numbers]}"
+        )
     *planes, rows, vectors = numbers
     return RegisterTile(rows, vectors, planes=math.prod(planes))
 

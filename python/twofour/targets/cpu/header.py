@@ -109,7 +109,11 @@ def _prototype(
         line = f"{returned} {name}(\n    " + ",\n    ".join(words) + ");"
     lines.append(line)
     macros = [f"defined({_MACROS[word]})" for word in sorted(needed & _MACROS.keys())]
-    return [f"#if {' && '.join(macros)}", *lines, "#endif"] if macros else lines
+    if not macros:
+        return lines
+    # Compilers that have such types warn of them where they are asked to be pedantic.
+    lines = [f"__extension__ {line}" for line in lines]
+    return [f"#if {' && '.join(macros)}", *lines, "#endif"]
 
 
 def _declared(kind: ir.Type, name: str, types: dict[str, str]) -> str:

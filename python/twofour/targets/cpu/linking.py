@@ -60,15 +60,17 @@ def c_name(function) -> str:
     return f"{C_INTERFACE}{name.removeprefix(_IMPLEMENTATION)}"
 
 
-def hide_functions(module: ir.Module) -> None:
-    """Let no function of a lowered module be seen from outside.
+def hide_functions(module: ir.Module, but: str | None = None) -> None:
+    """Let no function of a lowered module be seen from outside, but those with that prefix.
 
     LLVM would keep a function beside the copies that it inlined.
     """
     with module.context:
         internal = ir.Attribute.parse("#llvm.linkage<internal>")
     for op in module.body.operations:
-        if op.operation.name == "llvm.func" and op.regions[0].blocks:
+        if op.operation.name != "llvm.func" or not op.regions[0].blocks:
+            continue
+        if but is None or not op.attributes["sym_name"].value.startswith(but):
             op.attributes["linkage"] = internal
 
 

@@ -65,7 +65,7 @@ def _scheduled(source: Source, options: SmeOptions) -> tuple[Analysis, LinearSwe
     """A module whose function holds one scheduled sum, and the sweep that this is."""
     module, filename = load_program(source, options.analysis())
     found = analyse(module, filename, options.analysis(), is_kernel=isinstance(source, Kernel))
-    _check_step(found)
+    _check_step(found, options.fuse_steps)
     sweep = found.fused or found.single
     with module.context, ir.Location.unknown():
         for function in functions(module.operation):
@@ -75,16 +75,19 @@ def _scheduled(source: Source, options: SmeOptions) -> tuple[Analysis, LinearSwe
     return found, sweep
 
 
-def _check_step(found: Analysis) -> None:
+def _check_step(found: Analysis, steps: int) -> None:
     with found.module.context, located_in(found.filename):
         if found.left:
             reason = found.left[0]
             raise TwofourError(
                 f"expected constant weights for target 'sme': {reason.reason}", reason.location
             )
+        function = select_function(found.module, found.program.name, found.filename)
         if found.single is None:
-            function = select_function(found.module, found.program.name, found.filename)
             raise error_at(function, "expected one linear step of one field for target 'sme'")
+        if steps > 1 and found.fused is None:
+            # The name of the function is that of a single step.
+            raise error_at(function, f"expected a domain with room for {steps} fused steps")
 
 
 def _lowered(found: Analysis, sweep: LinearSweep) -> tuple[str, Interface]:

@@ -4,6 +4,7 @@
 from twofour.mlir import ir, llvm
 from twofour.mlir_support import nested_ops
 from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
+from twofour.targets.cpu.linking import C_INTERFACE, hide_functions
 from twofour.targets.translation import check_translated
 
 # Function passes are nested. The second convert-vector-to-scf and convert-scf-to-cf lower what
@@ -51,6 +52,7 @@ def to_llvm_ir(module: ir.Module, filename: str) -> str:
         if op.operation.name == "llvm.func":
             # Without it LLVM may call __arm_tpidr2_save without saving the return address.
             op.attributes["frame_pointer"] = ir.Attribute.parse("#llvm.framePointerKind<all>")
+    hide_functions(module, but=C_INTERFACE)
     return llvm.translate_module_to_llvmir(module.operation)
 
 
