@@ -102,6 +102,11 @@ def folder(tmp_path, monkeypatch):
             1,
             "expected a boundary constant in the range of f16, got 1000000000.0",
         ),
+        (
+            ["compile", KERNEL, "--target=sm_80", "--dtype=f16", "--boundary=constant(1e9)", "-oy"],
+            1,
+            "expected a boundary constant in the range of f16, got 1000000000.0",
+        ),
         (["run", KERNEL, "--shape", "8"], 25, "expected 2 positive extents, got '8'"),
         (["run", KERNEL, "--shape", "0,8"], 25, "expected 2 positive extents, got '0,8'"),
         (["run", KERNEL, "--shape=-3,8"], 17, "expected 2 positive extents, got '-3,8'"),

@@ -252,6 +252,12 @@ def index_runs(sources: list[int]) -> list[tuple[int, int, int]]:
     return runs
 
 
+def check_constants(boundary: Sequence[AxisBoundary], element: ElementType) -> None:
+    """Raise TwofourError for a constant that is out of the range of `element`."""
+    for entry in boundary:
+        storage_constant(entry, element)
+
+
 def storage_constant(entry: AxisBoundary, element: ElementType) -> np.generic:
     """Return what a `zero` or `constant` axis fills with, in the storage dtype of `element`.
 

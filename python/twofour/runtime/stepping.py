@@ -9,7 +9,7 @@ import numpy as np
 
 from twofour.errors import TwofourError
 from twofour.reach import halo_reach
-from twofour.runtime.boundary import AxisBoundary
+from twofour.runtime.boundary import AxisBoundary, check_constants
 from twofour.runtime.box import Box, around
 from twofour.runtime.dtypes import ElementType, check_array, storage_view
 from twofour.runtime.halos import SLICES, Halos
@@ -113,6 +113,7 @@ class LinearStepper:
         self.fused = fused
         self.element = element
         self.boundary = tuple(boundary)
+        check_constants(self.boundary, element)
         self.threads = resolve_threads(threads)
         self.interior = interior and Box(*map(tuple, interior))
         self.rank = len(single.reach_lo)

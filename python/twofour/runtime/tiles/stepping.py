@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from twofour.runtime.boundary import AxisBoundary, HaloRefresh
+from twofour.runtime.boundary import AxisBoundary, HaloRefresh, check_constants
 from twofour.runtime.box import Box, around
 from twofour.runtime.buffer_pool import BufferPool
 from twofour.runtime.dtypes import ElementType, check_array, storage_view
@@ -90,6 +90,7 @@ class TiledStepper:
     ):
         self.kernel, self.single, self.element = kernel, kernel.single, kernel.element
         self.boundary = tuple(boundary)
+        check_constants(self.boundary, self.element)
         self.threads = resolve_threads(threads)
         self.interior = interior and Box(*map(tuple, interior))
         self.rank = len(self.single.reach_lo)

@@ -47,11 +47,13 @@ from twofour.program import select_function
 from twofour.runtime import (
     AxisBoundary,
     Bundle,
+    check_constants,
     check_fixed,
+    field_element_type,
     parse_boundary,
 )
 from twofour.runtime.dtypes import ELEMENT_TYPES
-from twofour.runtime.manifest import FORMAT
+from twofour.runtime.manifest import FORMAT, LinearProgram
 from twofour.targets.gpu.candidates import Way, arithmetic_of, best_way, fastest
 from twofour.targets.gpu.entries import EDGES, halo_kinds, kernel_entries, program_entry
 from twofour.targets.gpu.fusion_depth import Depth, best_depth, fusion_depths
@@ -88,7 +90,10 @@ class CompiledGpu:
 
     def with_boundary(self, boundary: str | Sequence[str | AxisBoundary]) -> Bundle:
         """The bundle for runs with this boundary; raises TwofourError where it has none such."""
-        parsed = parse_boundary(boundary, self.bundle.program.boundary_rank)
+        program = self.bundle.program
+        parsed = parse_boundary(boundary, program.boundary_rank)
+        if isinstance(program, LinearProgram):
+            check_constants(parsed, field_element_type(self.found.element))
         if self.found.program.time_loop is not None:
             check_fixed(parsed, self.found.program.time_loop)
         return self.bundle.with_boundary(parsed)
