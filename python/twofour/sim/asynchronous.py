@@ -79,13 +79,8 @@ def _copy(binder: Binder, instruction: Instruction, modifiers: Modifiers) -> Ste
                     continue
                 if present > size:
                     bad = int(np.flatnonzero(sizes > size)[0])
-                    lane = bad if lanes is None else int(lanes[bad])
-                    machine.fault(
-                        instruction,
-                        "undefined operation",
-                        f"expected a source size up to {size}, got {present}",
-                        lane,
-                    )
+                    message = f"expected a source size up to {size}, got {present}"
+                    machine.fault_of(instruction, "undefined operation", message, lanes, bad)
                 chosen = np.flatnonzero(sizes == present)
                 who = chosen if lanes is None else lanes[chosen]
                 values[chosen, :present] = _bytes(

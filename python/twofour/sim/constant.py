@@ -35,8 +35,7 @@ class ConstantSpace:
         ):
             if bad.any():
                 index = int(np.flatnonzero(bad)[0])
-                lane = index if lanes is None else int(lanes[index])
-                self.machine.fault(instruction, kind, message, lane, int(offsets[index]))
+                self.machine.fault_of(instruction, kind, message, lanes, index, offsets)
         view = self.data.view(UNSIGNED[element])
         rows = view.reshape(-1, count) if count > 1 else view
         return rows[offsets // size]

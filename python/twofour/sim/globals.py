@@ -50,9 +50,8 @@ class GlobalSpace:
     ) -> None:
         if size > 1 and int(np.bitwise_or.reduce(addresses)) & (size - 1):
             bad = int(np.flatnonzero(addresses & addresses.dtype.type(size - 1))[0])
-            self._fault(
-                instruction, "misaligned", f"expected a multiple of {size}", addresses, lanes, bad
-            )
+            message = f"expected a multiple of {size}"
+            self.machine.fault_of(instruction, "misaligned", message, lanes, bad, addresses)
 
     def _split(
         self, instruction: Instruction, addresses: np.ndarray, lanes: np.ndarray | None, size: int
@@ -63,13 +62,9 @@ class GlobalSpace:
             first = int(np.flatnonzero(rest)[0])
             allocation = self.memory.find(int(addresses[first]))
             if allocation is None or int(addresses[first]) + size > allocation.end:
-                self._fault(
-                    instruction,
-                    "out of bounds",
-                    f"{size} bytes of global memory that no array holds",
-                    addresses,
-                    lanes,
-                    first,
+                message = f"{size} bytes of global memory that no array holds"
+                self.machine.fault_of(
+                    instruction, "out of bounds", message, lanes, first, addresses
                 )
             start = addresses.dtype.type(allocation.start)
             last = addresses.dtype.type(allocation.end - size)
@@ -77,18 +72,6 @@ class GlobalSpace:
             rest[inside] = False
             parts.append((allocation, inside, (addresses[inside] - start).view(np.int64)))
         return parts
-
-    def _fault(
-        self,
-        instruction: Instruction,
-        kind: str,
-        message: str,
-        addresses: np.ndarray,
-        lanes: np.ndarray | None,
-        index: int,
-    ) -> NoReturn:
-        lane = index if lanes is None else int(lanes[index])
-        self.machine.fault(instruction, kind, message, lane, int(addresses[index]))
 
     def load(
         self,
@@ -130,14 +113,8 @@ class GlobalSpace:
         if marks.any():
             bad = int(np.flatnonzero(marks)[0])
             bad = bad if selection is None else int(selection[bad])
-            self._fault(
-                instruction,
-                "uninitialised read",
-                f"{size} bytes of global memory that nobody wrote",
-                addresses,
-                lanes,
-                bad,
-            )
+            message = f"{size} bytes of global memory that nobody wrote"
+            self.machine.fault_of(instruction, "uninitialised read", message, lanes, bad, addresses)
 
     def store(
         self,

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Local memory: bytes that each thread has for itself."""
 
-from typing import NoReturn
-
 import numpy as np
 
 from twofour.sim.machine import Machine
@@ -35,22 +33,10 @@ class LocalSpace:
             ),
         ):
             if bad.any():
-                self._fault(instruction, kind, message, offsets, lanes, bad)
+                index = int(np.flatnonzero(bad)[0])
+                self.machine.fault_of(instruction, kind, message, lanes, index, offsets)
         everyone = np.arange(self.machine.lanes) if lanes is None else lanes
         return (everyone * self.stride + offsets) // size
-
-    def _fault(
-        self,
-        instruction: Instruction,
-        kind: str,
-        message: str,
-        offsets: np.ndarray,
-        lanes: np.ndarray | None,
-        bad: np.ndarray,
-    ) -> NoReturn:
-        index = int(np.flatnonzero(bad)[0])
-        lane = index if lanes is None else int(lanes[index])
-        self.machine.fault(instruction, kind, message, lane, int(offsets[index]))
 
     def _rows(self, element: int, count: int) -> np.ndarray:
         view = self.bytes.view(UNSIGNED[element])
@@ -70,7 +56,8 @@ class LocalSpace:
         missing = ~self._defined.reshape(-1, size)[rows].all(axis=1)
         if missing.any():
             message = f"{size} bytes of local memory that the thread has not written"
-            self._fault(instruction, "uninitialised read", message, offsets, lanes, missing)
+            index = int(np.flatnonzero(missing)[0])
+            self.machine.fault_of(instruction, "uninitialised read", message, lanes, index, offsets)
         return self._rows(element, count)[rows]
 
     def store(

@@ -140,6 +140,21 @@ class Machine:
         place = None if lane is None else self.place(lane)
         raise Fault(kind, message, instruction.location, place, address)
 
+    def fault_of(
+        self,
+        instruction: Instruction,
+        kind: str,
+        message: str,
+        lanes: np.ndarray | None,
+        index: int,
+        addresses: np.ndarray | None = None,
+    ) -> NoReturn:
+        """As `fault`, of the access `index` of these lanes, all in order where that is None."""
+        lane = index if lanes is None else int(lanes[index])
+        self.fault(
+            instruction, kind, message, lane, None if addresses is None else int(addresses[index])
+        )
+
     def order_warps(self, active: Active, instruction: Instruction) -> None:
         """A warp-synchronising instruction: what its warp did before is ordered before the rest."""
         step = self.next_step(instruction)

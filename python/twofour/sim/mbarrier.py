@@ -55,9 +55,8 @@ class Mbarriers:
         machine = self._binder.machine
         if not self.valid[places].all():
             bad = int(np.flatnonzero(~self.valid[places])[0])
-            lane = bad if lanes is None else int(lanes[bad])
             message = "expected an mbarrier that mbarrier.init made"
-            machine.fault(instruction, "undefined operation", message, lane)
+            machine.fault_of(instruction, "undefined operation", message, lanes, bad)
         lanes = np.arange(machine.lanes) if lanes is None else lanes
         maker, made = self._maker[places], self._made[places]
         known = np.maximum(
@@ -102,9 +101,8 @@ class Mbarriers:
         over = self.pending[places] < 0
         if over.any():
             bad = int(np.flatnonzero(over)[0])
-            lane = bad if lanes is None else int(lanes[bad])
             message = f"more arrivals than the {self.expected[places][bad]} of the phase"
-            self._binder.machine.fault(instruction, "undefined operation", message, lane)
+            self._binder.machine.fault_of(instruction, "undefined operation", message, lanes, bad)
         done = np.unique(places[(self.pending[places] == 0) & (self.bytes[places] == 0)])
         if done.size:
             self.phase[done] += 1

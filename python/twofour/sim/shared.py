@@ -70,27 +70,14 @@ class SharedSpace:
         """Positions in `bytes` of the accesses at int64 `offsets` in the blocks' memories."""
         if size > 1 and int(np.bitwise_or.reduce(offsets)) & (size - 1):
             bad = int(np.flatnonzero(offsets & (size - 1))[0])
-            self._fault(
-                instruction, "misaligned", f"expected a multiple of {size}", offsets, lanes, bad
-            )
+            message = f"expected a multiple of {size}"
+            self.machine.fault_of(instruction, "misaligned", message, lanes, bad, offsets)
         # Negative offsets are large as unsigned numbers.
         if int(offsets.view(np.uint64).max()) > self.size - size:
             bad = int(np.flatnonzero((offsets < 0) | (offsets > self.size - size))[0])
             message = f"{size} bytes of shared memory, which has {self.size}"
-            self._fault(instruction, "out of bounds", message, offsets, lanes, bad)
+            self.machine.fault_of(instruction, "out of bounds", message, lanes, bad, offsets)
         return offsets + (self.base if lanes is None else self.base[lanes])
-
-    def _fault(
-        self,
-        instruction: Instruction,
-        kind: str,
-        message: str,
-        offsets: np.ndarray,
-        lanes: np.ndarray | None,
-        index: int,
-    ) -> NoReturn:
-        lane = index if lanes is None else int(lanes[index])
-        self.machine.fault(instruction, kind, message, lane, int(offsets[index]))
 
     def granules(self, positions: np.ndarray, size: int) -> np.ndarray:
         """Granules of accesses at positions: [n], or [parts, n] if one covers several."""
