@@ -39,7 +39,7 @@ class LinearForm:
             if total:
                 terms[term] = total
             else:
-                terms.pop(term, None)
+                del terms[term]
         return LinearForm(terms, self.constant + other.constant)
 
     def shifted(self, offset: Offset) -> "LinearForm":
