@@ -225,7 +225,8 @@ def analyse(
         passes = front_passes(options, options.dtype is not None and not is_kernel)
         # The sparse schedule of the CPU executes any layout; others have their own.
         if not _takes_layouts(options) and nested_ops(module, *PATCH_OPERATORS):
-            passes.insert(0, ConvertNmToStencilPass())
+            # Behind the bounds, whose errors are to name the ops of the file.
+            passes.insert(1, ConvertNmToStencilPass())
         run_passes(module, passes, filename)
         function = select_function(module, name, filename)
         program = describe(function, filename)
@@ -242,7 +243,7 @@ def analyse(
 
 
 def _takes_layouts(options: CompileOptions) -> bool:
-    return options.target == "cpu" and options.schedule == "sparse"
+    return options.target == "cpu" and options.schedule == "sparse" and options.fuse_steps == 1
 
 
 def lay_out(module: ir.Module, filename: str) -> list[SparseLayout]:

@@ -7,6 +7,7 @@ import threading
 import numpy as np
 
 from twofour.dialects import nm, stencil
+from twofour.errors import TwofourError
 from twofour.mlir import PACKAGE, ext, ir
 
 DIALECTS: tuple[type[ext.Dialect], ...] = (stencil.Stencil, nm.NM)
@@ -70,17 +71,27 @@ with ir.Context():
 
 # Loading a dialect writes to its classes, which all contexts share.
 _LOADING = threading.RLock()
+_loading = False
 
 
 def make_context() -> ir.Context:
     """A context that knows the upstream dialects and the project's own.
 
-    Multithreading stays off: Python verifiers deadlock with MLIR's thread pool.
+    Multithreading stays off: Python verifiers deadlock with MLIR's thread pool. Raises TwofourError
+    where a signal handler or a finaliser of the same thread comes in between.
     """
+    global _loading
     # The bindings give these attribute classes no name, and IRDL constraints look theirs up by it.
     ir.DenseI64ArrayAttr.attr_name = ir.DenseF64ArrayAttr.attr_name = "builtin.dense_array"
     context = ir.Context()
     with context, _LOADING:
-        for dialect in DIALECTS:
-            dialect.load()
+        if _loading:
+            # MLIR would be given what was begun for the other context, and end the process.
+            raise TwofourError("expected no compilation within another one, by a signal handler")
+        _loading = True
+        try:
+            for dialect in DIALECTS:
+                dialect.load()
+        finally:
+            _loading = False
     return context

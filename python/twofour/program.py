@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a stencil function reads and writes, and how its fields rotate between steps."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from twofour.box import Box
@@ -151,13 +151,25 @@ def _describe(function: func.FuncOp, filename: str, callers: tuple[str, ...]) ->
         *(loop.location for loop in loops if _holds_store(loop, storing)),
         *(call.location for call, callee in calls if callee.time_loop is not None),
     ]
+    rotation = _rotation(function, arguments, bool(loops))
+    _mark_parked(arguments, rotation)
     return Program(
         name=name,
         arguments=tuple(arguments),
-        rotation=_rotation(function, arguments, bool(loops)),
+        rotation=rotation,
         results=len(function.type.results),
         time_loop=source_location(carrying[0], filename) if carrying else None,
     )
+
+
+def _mark_parked(arguments: list[Argument], rotation: Sequence[int]) -> None:
+    """Count as loaded what this call leaves alone and a later one loads, in another's place."""
+    waiting = [argument.index for argument in arguments if argument.loaded]
+    while waiting:
+        source = arguments[rotation[waiting.pop()]]
+        if not (source.loaded or source.stored):
+            arguments[source.index] = replace(source, loaded=True)
+            waiting.append(source.index)
 
 
 def _is_in_apply(op) -> bool:

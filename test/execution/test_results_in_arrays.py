@@ -243,6 +243,10 @@ def read_only(u):
             lambda u: np.lib.stride_tricks.as_strided(np.zeros(41), u.shape, (0, 8)),
             "out: expected an array with a place for every element, got one with strides .0, 8.",
         ),
+        (
+            lambda u: np.lib.stride_tricks.as_strided(np.zeros(400), u.shape, (40, 8)),
+            "out: expected an array with a place for every element, got one with strides .40, 8.",
+        ),
     ],
 )
 def test_an_array_that_takes_no_result_is_refused(out, message):

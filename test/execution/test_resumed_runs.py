@@ -80,3 +80,17 @@ def test_one_field_goes_on_with_the_result(compiled, boundary):
     state = program(u, steps=3, resume=True)
     np.testing.assert_array_equal(state, program(u, steps=3))
     np.testing.assert_array_equal(program(state, steps=2), program(u, steps=5))
+
+
+def test_a_level_that_only_waits_is_an_input(compiled):
+    """The call does not name it, but a later one reads it in another's place."""
+    text = WAVES.replace("array<i64: 1, 3, 2, 0>", "array<i64: 1, 4, 2, 0, 3>")
+    program = compiled(text.replace("%next : !field)", "%next : !field, %waits : !field)"))
+    assert [field.position for field in program.inputs] == [0, 1, 2, 4]
+    inputs = [random_field((22, 11), number) for number in range(4)]
+    whole = program(*inputs, steps=5)
+    state = inputs
+    for steps in (1, 1, 2):
+        state = program(*state, steps=steps, resume=True)
+    np.testing.assert_array_equal(program(*state), whole)
+    assert not np.array_equal(whole, program(*inputs[:3], inputs[0], steps=5))

@@ -4,6 +4,7 @@
 import subprocess
 import sys
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -77,6 +78,16 @@ def test_a_result_in_a_tensor(dtype, negated, monkeypatch):
     np.testing.assert_array_equal(out.values.view(values.dtype), expected)
 
 
+@pytest.mark.parametrize("target", ["cpu", "sim:sm_80"])
+def test_bits_of_bfloat16_in_a_tensor(target, monkeypatch):
+    library = fake_arrays.install(monkeypatch, "torch")
+    step = twofour.stencil(STAR, dtype="bf16", target=target)
+    u = np.arange(9).astype(ml_dtypes.bfloat16)
+    out = library.Tensor(np.zeros(9, np.int16), "bfloat16")
+    step(u, out=out)
+    np.testing.assert_array_equal(out.values.view(ml_dtypes.bfloat16), step(u))
+
+
 def test_kernels_write_to_the_memory_of_a_tensor(monkeypatch):
     library = fake_arrays.install(monkeypatch, "torch")
     step, values = twofour.stencil(STAR), np.arange(9, dtype=np.float32)
@@ -138,6 +149,8 @@ def test_results_go_to_the_device_of_the_input(library):
     for device in (other, (DLPACK_CPU, 0)):
         u = library.Tensor(np.zeros(5, np.float32), device=device)
         assert twofour.stencil(STAR)(u).device == device
+        bits = library.Tensor(np.zeros(5, np.int16), "bfloat16", device=device)
+        assert twofour.stencil(STAR, dtype="bf16")(bits).device == device
 
 
 @pytest.mark.parametrize(

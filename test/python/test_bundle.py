@@ -215,6 +215,7 @@ def test_every_member_is_needed_and_of_its_type(bundle, which):
             "expected an integer from 1 to 4096 at program.fused_st",
         ),
         (("program", "fused_steps"), 1, "expected several fused steps with a fused kernel"),
+        (("program", "edges"), None, "expected a kernel for the edges of fused sweeps at program"),
         (("program", "reach_lo"), [1], r"expected a list of 2 at program.reach_lo, got \[1\]"),
         (("kernels", "single", "inputs"), 2, "expected a kernel of rank 2 with one input"),
         (("kernels", "single", "tile"), [1], "expected a list of 2 at kernels.single.tile"),

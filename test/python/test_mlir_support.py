@@ -3,8 +3,9 @@
 
 import pytest
 
+from twofour import context
 from twofour.context import make_context
-from twofour.errors import SourceLocation
+from twofour.errors import SourceLocation, TwofourError
 from twofour.mlir import ir
 from twofour.mlir_support import location_of, nested_ops, op_names, source_location
 
@@ -38,6 +39,21 @@ def test_locations_of_files_with_any_name():
     with make_context():
         place = SourceLocation("a\udcff b.mlir", 3, 4)
         assert source_location(location_of(place)) == SourceLocation(r"a\udcff b.mlir", 3, 4)
+
+
+def test_a_signal_handler_cannot_compile_while_dialects_are_loaded(monkeypatch):
+    """MLIR would end the process."""
+    load = context.DIALECTS[0].load
+
+    def interrupted():
+        with pytest.raises(TwofourError, match="expected no compilation within another one"):
+            make_context()
+        load()
+
+    monkeypatch.setattr(context.DIALECTS[0], "load", interrupted)
+    make_context()
+    monkeypatch.undo()
+    make_context()
 
 
 @pytest.mark.parametrize(

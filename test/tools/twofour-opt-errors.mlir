@@ -15,7 +15,7 @@
 // LARGE: <pass-pipeline>:1:16: error: expected a list of int for option 'tile' of 'nm-crush', got '4,9223372036854775808'
 
 // RUN: not twofour-opt %S/Inputs/sum.mlir --convert-stencil-to-vector=tile=1000,1000 2>&1 | filecheck %s --check-prefix=TILE
-// TILE: <pass-pipeline>:1:16: error: expected a tile of at most 512 vectors, got (1000, 1000)
+// TILE: <pass-pipeline>:1:16: error: expected a tile of at most 512 vectors, got [1000, 1000]
 
 // RUN: not twofour-opt %S/Inputs/sum.mlir --nm-crush=tile 2>&1 | filecheck %s --check-prefix=NO-VALUE
 // NO-VALUE: <pass-pipeline>:1:16: error: expected 'tile=VALUE' in the options of pass 'nm-crush'

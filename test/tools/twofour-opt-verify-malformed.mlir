@@ -26,4 +26,18 @@ func.func @pattern() {
   return
 }
 
+// CHECK: :31:3: error: expected a regular expression, got 'a{{[{][{]}}b{4294967296}c}}': the repetition number is too large
+func.func @large() {
+  // expected-error-re @+1 {{a{{b{4294967296}c}}}}
+  return
+}
+
+// What is expected may look like a comment.
+
+// CHECK: :39:3: error: expected error 'say // expected-error here' was not produced
+func.func @inner() {
+  // expected-error @+1 {{say // expected-error here}}
+  return
+}
+
 // CHECK-NOT: error

@@ -18,6 +18,7 @@ from twofour.dialects.nm.ops import PERMUTATION_ATTRIBUTE, PatchMatmulOp
 from twofour.dialects.stencil.linear_ops import linear_terms
 from twofour.errors import TwofourError
 from twofour.layout.chunks import COLUMNS, OUTPUTS, chunk_operator
+from twofour.layout.crush import crush
 from twofour.layout.matching import Permutation, apply_permutation, lower_bound, permute_2to4
 from twofour.layout.patch import PatchOperator
 from twofour.mlir import ir
@@ -75,7 +76,8 @@ class Permute2to4Pass(ModulePass):
         offsets, weights, _ = linear_terms(op)
         operator = chunk_operator(offsets, weights)
         padding = int((operator.matrix == 0).all(axis=0).sum())
-        bound = lower_bound(op.operator().matrix, COLUMNS)
+        # Of columns that each read another input: those of the op may read one again.
+        bound = lower_bound(crush(offsets, weights, tuple(op.tile)).matrix, COLUMNS)
         proven = operator.matrix.shape[1] == bound
         return operator, _attribute("chunks", COLUMNS, padding, bound, proven)
 

@@ -22,9 +22,13 @@ def check_expectations(
     remaining = list(errors)
     wrong = []
     for number, line in enumerate(text.split("\n"), start=first_line):
-        for comment in _COMMENT.finditer(line):
+        begin = 0
+        while comment := _COMMENT.search(line, begin):
+            match = _EXPECTED.match(line, comment.start())
+            # What it expects may look like a comment.
+            begin = (match or comment).end()
             try:
-                _take(line, comment, number, remaining)
+                _take(line[comment.start() :], match, number, remaining)
             except TwofourError as error:
                 place = SourceLocation(filename, number, comment.start() + 1)
                 wrong.append(TwofourError(error.message, place))
@@ -32,17 +36,16 @@ def check_expectations(
     return wrong
 
 
-def _take(line: str, comment: re.Match, number: int, remaining: list[TwofourError]) -> None:
+def _take(comment: str, match: re.Match | None, number: int, remaining: list[TwofourError]) -> None:
     """Take the error that a comment expects out of those that remain.
 
     Raises TwofourError where there is none, and for a comment that could never be checked.
     """
-    match = _EXPECTED.match(line, comment.start())
     if match is None:
         # Of warnings, remarks and notes nothing reaches Python.
-        got = line[comment.start() + 2 :].strip()
         raise TwofourError(
-            f"expected comments of the form 'expected-error @+1 {{{{text}}}}', got '{got}'"
+            "expected comments of the form 'expected-error @+1 {{text}}', got "
+            f"'{comment[2:].strip()}'"
         )
     pattern, target = _pattern(match), _line(match["where"], number)
     found = next((e for e in remaining if _matches(e, target, pattern)), None)
@@ -70,7 +73,7 @@ def _pattern(match: re.Match) -> re.Pattern:
     parts = _REGEX_PART.split(match["text"])
     try:
         return re.compile("".join(p if i % 2 else re.escape(p) for i, p in enumerate(parts)))
-    except re.error as failure:
+    except (re.error, OverflowError, RecursionError) as failure:
         raise TwofourError(
             f"expected a regular expression, got '{match['text']}': {failure}"
         ) from None

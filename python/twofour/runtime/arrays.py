@@ -92,8 +92,9 @@ def give(result, like: object, memory: Memory = HOST):
     if not hasattr(namespace, "from_dlpack"):
         return result
     if as_bf16:
-        return namespace.from_dlpack(result.view(np.int16)).view(namespace.bfloat16)
-    given = namespace.from_dlpack(result)
+        given = namespace.from_dlpack(result.view(np.int16)).view(namespace.bfloat16)
+    else:
+        given = namespace.from_dlpack(result)
     if hasattr(given, "to_device") and given.device != like.device:
         # JAX can have several devices in the memory of the host.
         return given.to_device(like.device)

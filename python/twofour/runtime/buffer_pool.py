@@ -16,16 +16,15 @@ from twofour.runtime.page_offset import PAGE
 
 
 class BufferPool:
-    """Buffers of one size, that of the last request; at most `most` idle ones are kept.
+    """Buffers of the size of the last request; at most `most` idle ones are kept.
 
     There is no lock: a garbage collection may give a buffer back at any time, also while its thread
     takes another one. Nor is any code of Python's run for that, in which Ctrl-C would be lost.
     """
 
     def __init__(self, most: int = 3):
-        self._most = most
-        # A size and its idle buffers, exchanged together. Each is in what came with its last lease.
-        self._kept: tuple[int, deque[_Return]] = (-1, deque())
+        # Idle buffers, each in what came with its last lease.
+        self._idle: deque[_Return] = deque(maxlen=most)
 
     def take(self, size: int) -> np.ndarray:
         """Return `size` bytes of any content, free again when no array is left that views them."""
@@ -33,18 +32,20 @@ class BufferPool:
 
     def lease(self, size: int) -> "Lease":
         """What `numpy.asarray` makes such an array of."""
-        kept_size, idle = self._kept
-        if kept_size != size:
-            idle = deque(maxlen=self._most)
-            self._kept = size, idle
-        try:
-            buffer = idle.pop().buffer
-        except IndexError:
-            buffer = _Buffer(size)
-        lease = Lease(self, buffer)
-        lease.given_back = _Return(lease, idle.append)
-        lease.given_back.buffer = buffer
+        lease = Lease(self, self._buffer(size))
+        lease.given_back = _Return(lease, self._idle.append)
+        lease.given_back.buffer = lease.buffer
         return lease
+
+    def _buffer(self, size: int) -> "_Buffer":
+        """An idle buffer, or a new one; those of other sizes are let go on the way."""
+        while True:
+            try:
+                buffer = self._idle.pop().buffer
+            except IndexError:
+                return _Buffer(size)
+            if buffer.size == size:
+                return buffer
 
     def has(self, array: np.ndarray) -> bool:
         """Whether an array was made in a lease of this pool; views of it may go for others."""
@@ -83,7 +84,7 @@ class Lease:
     given_back: "_Return"
 
     def __init__(self, pool: BufferPool, buffer: _Buffer):
-        self.pool = pool
+        self.pool, self.buffer = pool, buffer
         self.__array_interface__ = buffer.interface
         self.address: int = buffer.interface["data"][0]
 

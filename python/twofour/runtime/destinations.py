@@ -45,8 +45,7 @@ class Destination:
                 f"{what}: expected an array that can be written to, got one of {kind_of(out)}: "
                 f"{reason[0]}"
             ) from None
-        spread = zip(values.shape, values.strides, strict=True)
-        if any(extent > 1 and stride == 0 for extent, stride in spread):
+        if _overlaps_itself(values):
             raise TwofourError(
                 f"{what}: expected an array with a place for every element, got one with strides "
                 f"{tuple(values.strides)}"
@@ -80,6 +79,17 @@ class Destination:
         else:
             self.out[...] = values
         return self.out
+
+
+def _overlaps_itself(array: np.ndarray) -> bool:
+    """Whether elements of an array may lie in one place: slices of whole arrays never do."""
+    spread = zip(array.strides, array.shape, strict=True)
+    reach = array.itemsize
+    for stride, extent in sorted((abs(stride), extent) for stride, extent in spread if extent > 1):
+        if stride < reach:
+            return True
+        reach += (extent - 1) * stride
+    return False
 
 
 def _are_same(one: np.ndarray, other: np.ndarray) -> bool:

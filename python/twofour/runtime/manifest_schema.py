@@ -245,6 +245,8 @@ def _check_linear(program: dict, kernels: dict, element: str) -> None:
             _refuse(f"a kernel of rank {rank} with one input, one output and no numbers", at, name)
     if (fused is None) != (program["fused_steps"] == 1):
         _refuse("several fused steps with a fused kernel, else 1", "program.fused_steps", fused)
+    if fused is not None and program["edges"] is None:
+        _refuse("a kernel for the edges of fused sweeps", "program.edges", None)
     if program["fields"] is None:
         _one_of(tuple(ELEMENT_TYPES))(element, "element")
         return

@@ -74,7 +74,7 @@ def caches() -> Caches:
     for folder in glob.glob(CACHE_FOLDERS):
         try:
             level, size, kind, sharing = (
-                Path(folder, name).read_text().strip()
+                Path(folder, name).read_text("utf-8").strip()
                 for name in ("level", "size", "type", "shared_cpu_list")
             )
         except OSError:

@@ -189,8 +189,8 @@ def store(path: str, entry: Tuned) -> None:
 def _alone_in(path: str) -> Iterator[None]:
     """While others that store in the same folder wait."""
     # The file itself will be another one, and a second one beside it would stay.
-    folder = os.path.dirname(os.path.realpath(path))
     with system_errors(WRITE, path):
+        folder = os.path.dirname(os.path.realpath(path))
         place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         # Some file systems have no locks.

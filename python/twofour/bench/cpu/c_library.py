@@ -46,7 +46,7 @@ def build(source: str, flags: Sequence[str] = FLAGS) -> ctypes.CDLL:
         raise TwofourError("expected gcc, got no such command")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "code.c")
-        path.write_text(source)
+        path.write_text(source, "utf-8")
         # Linked without -ffast-math: with it, loading would switch subnormals off in this process.
         _run([GCC, *flags, "-fPIC", "-c", "code.c", "-o", "code.o"], folder)
         _run([GCC, "-fopenmp", "-shared", "code.o", "-o", "code.so"], folder)

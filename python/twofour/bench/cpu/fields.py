@@ -91,7 +91,7 @@ class _Calls:
         self.steps, self._cpus = steps, cpus[: workload.threads]
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "program.mlir")
-            path.write_text(workload.example.mlir(workload.edge))
+            path.write_text(workload.example.mlir(workload.edge), "utf-8")
             self._program = twofour.compile(path, threads=workload.threads)
         initial = workload.initial()
         self._inputs = [initial[i] for i in workload.example.loaded]

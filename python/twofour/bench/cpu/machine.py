@@ -59,7 +59,7 @@ def _caches() -> str:
     for folder in sorted(glob.glob(CACHE_FOLDERS)):
         try:
             kind, level, size = (
-                Path(folder, name).read_text().strip() for name in ("type", "level", "size")
+                Path(folder, name).read_text("utf-8").strip() for name in ("type", "level", "size")
             )
         except OSError:
             continue

@@ -31,7 +31,7 @@ def write_job(folder: str, job: Job, cpus: Sequence[int]) -> None:
         "threads": job.threads,
         "cpus": list(cpus),
     }
-    Path(folder, "job.json").write_text(json.dumps(spec))
+    Path(folder, "job.json").write_text(json.dumps(spec), "utf-8")
     np.save(Path(folder, "values.npy"), job.values)
 
 

@@ -33,7 +33,7 @@ def main(folder: str, package: str) -> None:
         answers.write(json.dumps(values) + "\n")
 
     try:
-        spec = json.loads(Path(folder, "job.json").read_text())
+        spec = json.loads(Path(folder, "job.json").read_text("utf-8"))
         if hasattr(os, "sched_setaffinity"):
             # Before the package is imported: it counts processors then.
             os.sched_setaffinity(0, spec["cpus"])

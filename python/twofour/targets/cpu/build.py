@@ -4,7 +4,7 @@
 `compile_cpu` keeps what each stage decided, for `explain` to report.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from twofour.analysis import (
     Analysis,
@@ -23,7 +23,7 @@ from twofour.codegen.cpu.kernel_abi import INPUTS_ATTRIBUTE
 from twofour.codegen.cpu.vector_unit import vector_unit
 from twofour.codegen.rolled_loops import keep_outer_loops_rolled
 from twofour.diagnostics import located_in
-from twofour.dialects.nm.ops import SparsePatchMatmulOp
+from twofour.dialects.nm.ops import PATCH_OPERATORS, SparsePatchMatmulOp
 from twofour.dialects.nm.transforms.to_vector import ConvertNmToVectorPass
 from twofour.dialects.stencil.linear_ops import WeightedSumOp
 from twofour.dialects.stencil.transforms.apply_to_vector import ConvertStencilApplyToVectorPass
@@ -137,6 +137,7 @@ def compile_module(
     report_layouts: bool = False,
 ) -> CompiledCpu:
     """Compile a module for the CPU, in place; see `compile_cpu`."""
+    given = _given_layouts(module, filename, options) if report_layouts else None
     found = analyse(module, filename, options, is_kernel=is_kernel)
     with module.context, ir.Location.unknown(), located_in(filename):
         layouts = []
@@ -149,7 +150,7 @@ def compile_module(
             run_passes(module, passes, filename)
             found.passes += passes
         if report_layouts and not layouts:
-            layouts = lay_out(ir.Module.parse(str(module)), filename)
+            layouts = lay_out(given or ir.Module.parse(str(module)), filename)
         lowering = lowering_passes(module, found.is_step, options.reassociate)
         run_passes(module, lowering, filename)
         inline_calls(module, filename)
@@ -159,3 +160,13 @@ def compile_module(
                 point_at_rows(function)
     found.passes += lowering
     return CompiledCpu(**vars(found), layouts=layouts, time_tile=tile)
+
+
+def _given_layouts(module: ir.Module, filename: str, options: CompileOptions) -> ir.Module | None:
+    """What schedule sparse would lay out of a module that holds patch operators, else None."""
+    if not nested_ops(module, *PATCH_OPERATORS):
+        return None
+    with module.context:
+        copy = ir.Module.parse(str(module))
+    analyse(copy, filename, replace(options, schedule="sparse"))
+    return copy
