@@ -81,10 +81,8 @@ def test_errors_name_the_operator(tmp_path, capfd):
 def test_chunks_of_columns_that_name_an_input_again(tmp_path, capfd):
     """Every output has columns of its own; no order of these is as short as the chunks."""
     outputs, weights = range(16), (1.0, 2.0, 3.0)
-    rows = ", ".join(
-        f"array<f64: {', '.join(str(w if row == own else 0.0) for own in outputs for w in weights)}>"
-        for row in outputs
-    )
+    matrix = [[w if row == own else 0.0 for own in outputs for w in weights] for row in outputs]
+    rows = ", ".join(f"array<f64: {', '.join(map(str, row))}>" for row in matrix)
     (tmp_path / "own.mlir").write_text(
         f"""
 !temp = !stencil.temp<1 : i64, f64>
