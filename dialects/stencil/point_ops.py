@@ -39,10 +39,8 @@ _OTHER_MATH = {
     "math.isnan",
     "math.isnormal",
 }
+_ROUNDING_DIVISIONS = ("arith.ceildivsi", "arith.ceildivui", "arith.floordivsi")
 _WITHOUT_CODE = {
-    "arith.ceildivsi",
-    "arith.ceildivui",
-    "arith.floordivsi",
     "arith.scaling_extf",
     "arith.scaling_truncf",
     "scf.forall",
@@ -92,6 +90,34 @@ def _check_type(op, kind: ir.Type) -> None:
             f"expected numbers of type f16, bf16, f32, f64, index or integers of at most "
             f"{MAX_INTEGER_BITS} bits on a GPU, got {kind}",
         )
+
+
+def expand_divisions(kernel) -> None:
+    """Replace divisions of integers that round up or down by those that round towards zero."""
+    for op in nested_ops(kernel, *_ROUNDING_DIVISIONS):
+        with ir.InsertionPoint(op), op.location:
+            op.results[0].replace_all_uses_with(_rounded_quotient(op))
+        op.operation.erase()
+
+
+def _rounded_quotient(op) -> ir.Value:
+    a, b = op.operands
+    zero, one = (arith.ConstantOp(a.type, number).result for number in (0, 1))
+    compare = arith.CmpIPredicate
+    if op.operation.name == "arith.ceildivui":
+        quotient, rest = arith.divui(a, b), arith.remui(a, b)
+        apart = arith.cmpi(compare.ne, rest, zero)
+        return arith.select(apart, arith.addi(quotient, one), quotient)
+    quotient, rest = arith.divsi(a, b), arith.remsi(a, b)
+    uneven = arith.cmpi(compare.ne, rest, zero)
+    # The rest has the sign of a.
+    signs = (arith.cmpi(compare.slt, number, zero) for number in (rest, b))
+    if op.operation.name == "arith.floordivsi":
+        moves, rounded = compare.ne, arith.subi(quotient, one)
+    else:
+        moves, rounded = compare.eq, arith.addi(quotient, one)
+    apart = arith.andi(uneven, arith.cmpi(moves, *signs))
+    return arith.select(apart, rounded, quotient)
 
 
 def call_intrinsics(kernel) -> None:

@@ -345,7 +345,6 @@ def pointwise(body, results, dtype: str, inputs: int) -> str:
     "body",
     [
         ["%i = arith.fptosi %x : f64 to i64", "%v = math.ipowi %i, %i : i64"],
-        ["%i = arith.fptosi %x : f64 to i64", "%v = arith.ceildivsi %i, %i : i64"],
         ["%v = vector.broadcast %x : f64 to vector<2xf64>"],
         ["%v = arith.extf %x : f64 to f128"],
         ["%i = arith.fptosi %x : f64 to i64", "%v = arith.extsi %i : i64 to i80"],

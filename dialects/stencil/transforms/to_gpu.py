@@ -26,7 +26,7 @@ from twofour.dialects.stencil.chains import chain_ending_at
 from twofour.dialects.stencil.levels import levels_of, reach_of_op
 from twofour.dialects.stencil.linear_ops import WeightedSumOp, addend_of, linear_terms
 from twofour.dialects.stencil.ops import ApplyOp
-from twofour.dialects.stencil.point_ops import call_intrinsics, check_point_ops
+from twofour.dialects.stencil.point_ops import call_intrinsics, check_point_ops, expand_divisions
 from twofour.dialects.stencil.regions import AppliedRegion, sink_numbers
 from twofour.dialects.stencil.sweep import (
     SweepInput,
@@ -169,6 +169,7 @@ class ConvertStencilToGpuPass(ModulePass):
                 _emit_points(region, grid, entry)
                 gpu.ReturnOp([])
             call_intrinsics(function)
+            expand_divisions(function)
         replace_by_sweep(apply, name, inputs, scalars, call=launch(shape))
 
 
