@@ -82,15 +82,18 @@ def test_one_field_goes_on_with_the_result(compiled, boundary):
     np.testing.assert_array_equal(program(state, steps=2), program(u, steps=5))
 
 
-def test_a_level_that_only_waits_is_an_input(compiled):
-    """The call does not name it, but a later one reads it in another's place."""
-    text = WAVES.replace("array<i64: 1, 3, 2, 0>", "array<i64: 1, 4, 2, 0, 3>")
-    program = compiled(text.replace("%next : !field)", "%next : !field, %waits : !field)"))
-    assert [field.position for field in program.inputs] == [0, 1, 2, 4]
-    inputs = [random_field((22, 11), number) for number in range(4)]
-    whole = program(*inputs, steps=5)
+def test_levels_that_only_wait_are_inputs(compiled):
+    """The call does not name them, but later ones read them in another's place."""
+    text = WAVES.replace("array<i64: 1, 3, 2, 0>", "array<i64: 1, 4, 2, 0, 5, 3>")
+    waiting = "%next : !field, %soon : !field, %later : !field)"
+    program = compiled(text.replace("%next : !field)", waiting))
+    assert [field.position for field in program.inputs] == [0, 1, 2, 4, 5]
+    inputs = [random_field((22, 11), number) for number in range(5)]
+    whole = program(*inputs, steps=6)
     state = inputs
-    for steps in (1, 1, 2):
+    for steps in (1, 1, 3):
         state = program(*state, steps=steps, resume=True)
     np.testing.assert_array_equal(program(*state), whole)
-    assert not np.array_equal(whole, program(*inputs[:3], inputs[0], steps=5))
+    for waits in (3, 4):
+        others = [*inputs[:waits], inputs[0], *inputs[waits + 1 :]]
+        assert not np.array_equal(whole, program(*others, steps=6))

@@ -54,6 +54,10 @@ def test_weights(weights, message):
     [
         ({"dtype": "f23"}, "got 'f23' (did you mean 'f32'?)"),
         ({"dtype": np.float32}, "expected a dtype out of f16, bf16, f32, f64"),
+        (
+            {"boundary": "constant(1e9)", "dtype": "f16"},
+            "expected a boundary constant in the range of f16, got 1000000000.0",
+        ),
         ({"boundary": "periodik"}, "did you mean 'periodic'?"),
         ({"boundary": 3}, "expected a boundary as text or a sequence of texts, got int"),
         ({"boundary": ["fixed"] * 3}, "expected 1 or 2 boundaries, got 3"),
