@@ -106,7 +106,7 @@ def test_results_are_not_written_again(skewed):
             expected = stepper_of(kernel, "f64", boundary, 1, tile=(1, SHAPE)).advance(u, 20)
             cases.assert_same_bits(result, expected, boundary)
         # Of arrays with a halo none is a result: both are there for the next run.
-        assert len(stepper.larger_pool._kept[1]) == (0 if boundary == "fixed" else 2)
+        assert len(stepper.larger_pool._idle) == (0 if boundary == "fixed" else 2)
     assert len(skewed) == 8
 
 

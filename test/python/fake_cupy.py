@@ -38,6 +38,7 @@ class ndarray:  # noqa: N801 - CuPy's name
     ndim = property(lambda self: self.host.ndim)
     size = property(lambda self: self.host.size)
     strides = property(lambda self: self.host.strides)
+    itemsize = property(lambda self: self.host.itemsize)
 
     def __getitem__(self, index):
         return ndarray(self.host[index], self.device.id)

@@ -14,6 +14,7 @@ from twofour.dialects.stencil.transforms import (
 )
 from twofour.dialects.stencil.transforms.extract_weights import ExtractWeightsPass
 from twofour.dialects.stencil.transforms.infer_bounds import InferBoundsPass
+from twofour.dialects.stencil.transforms.to_nm import ConvertStencilToNmPass
 from twofour.options import CompileOptions
 from twofour.targets.cpu.build import compile_module
 from twofour.targets.sme.build import compile_sme
@@ -109,6 +110,19 @@ def check_direct(path) -> None:
 
 def check_sparse(path) -> None:
     check_linear(path, schedule="sparse")
+
+
+def check_operator(path) -> None:
+    """A file whose sum is written as a patch operator."""
+    path.write_text(LINEAR)
+    module, filename = load_program(str(path), CompileOptions())
+    run_passes(
+        module, [InferBoundsPass(), ExtractWeightsPass(), ConvertStencilToNmPass()], filename
+    )
+    path.write_text(str(module))
+    u = np.random.default_rng(0).random((21, 40))
+    got = twofour.compile(path)(u)
+    np.testing.assert_allclose(got[1:20, 1:38], linear_step(u)[1:20, 1:38], rtol=1e-13, atol=1e-13)
 
 
 def check_outer(path) -> None:

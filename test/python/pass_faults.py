@@ -55,6 +55,14 @@ def changed(original, change: Callable):
     return mutated
 
 
+def lost_constant(original):
+    def linear_terms(op):
+        offsets, weights, _ = original(op)
+        return offsets, weights, 0.0
+
+    return linear_terms
+
+
 def swapped_offsets(original):
     def change(matrix, inputs):
         inputs[[0, 1]] = inputs[[1, 0]]

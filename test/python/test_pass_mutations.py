@@ -15,7 +15,7 @@ import pass_faults as faults
 from outer_cases import check_passes
 from twofour.codegen.cpu import outer_kernel
 from twofour.codegen.gpu import boundary_kernel
-from twofour.dialects.nm.transforms import compress, crush, permute_2to4
+from twofour.dialects.nm.transforms import compress, crush, permute_2to4, to_stencil
 from twofour.dialects.nm.transforms import to_gpu as nm_to_gpu
 from twofour.dialects.nm.transforms import to_vector as nm_to_vector
 from twofour.dialects.stencil import chains, linear_form, regions, vector_region
@@ -155,6 +155,15 @@ MUTATIONS = [
         "OuterKernel",
         faults.lost_product,
         checks.check_sme,
+        AssertionError,
+    ),
+    Mutation(
+        "convert-nm-to-stencil",
+        "lost constant",
+        to_stencil,
+        "linear_terms",
+        faults.lost_constant,
+        checks.check_operator,
         AssertionError,
     ),
     Mutation(
