@@ -223,7 +223,7 @@ def analyse(
         _check_symbols(module)
         _keep_own_attributes(module)
         passes = front_passes(options, options.dtype is not None and not is_kernel)
-        # The sparse schedule of the CPU executes any layout; others have their own.
+        # The sparse schedule of the CPU executes the layouts that there are; others have their own.
         if not _takes_layouts(options) and nested_ops(module, *PATCH_OPERATORS):
             # Behind the bounds, whose errors are to name the ops of the file.
             passes.insert(1, ConvertNmToStencilPass())

@@ -17,7 +17,7 @@ COMMAND_LINE = "<command-line>"
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser that raises TwofourError instead of ending the process.
 
-    Options that hold one value may be given once; it is for one command line.
+    Options that hold one value may be given once. A parser is for one command line.
     """
 
     def __init__(self, *arguments, **options):

@@ -26,8 +26,9 @@ from twofour.passes import ModulePass
 class ConvertNmToStencilPass(ModulePass):
     """Write every patch operator, dense or 2:4, as the weighted sum that it computes.
 
-    What reads files begins with it, so that operators in them are compiled for any target and
-    schedule. Schedule `sparse` on the CPU executes them as they are laid out.
+    Compilation begins with it where a file holds operators, which are so compiled for any target
+    and schedule. Schedule `sparse` on the CPU keeps them, and executes those that are 2:4 as they
+    are laid out.
     """
 
     name: ClassVar[str] = "convert-nm-to-stencil"

@@ -6,6 +6,7 @@ import datetime
 import re
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 
 from twofour.bench import plots
 from twofour.bench.report import Report, check_folder, write_report
@@ -162,10 +163,8 @@ def _date(text: str | None) -> str:
     """The date of the report; raises TwofourError for another form than YYYY-MM-DD."""
     if text is None:
         return datetime.date.today().isoformat()
-    try:
-        # Other forms of ISO 8601 are taken or not, as Python's version has it.
-        if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
+    # Other forms of ISO 8601 are taken or not, as Python's version has it.
+    if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
+        with suppress(ValueError):
             return datetime.date.fromisoformat(text).isoformat()
-    except ValueError:
-        pass
     raise TwofourError(f"expected a date YYYY-MM-DD, got '{text}'")
