@@ -14,7 +14,7 @@ from twofour.options import CompileOptions
 from twofour.pipeline import PipelineFailure
 from twofour.runtime import Progress
 from twofour.targets.gpu.build import compile_gpu
-from twofour.tune.choice import Choice
+from twofour.tuned.choice import Choice
 
 ROOT = Path(__file__).parents[1]
 FOLDER = "TWOFOUR_CUDA_BUNDLES"

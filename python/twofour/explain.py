@@ -12,7 +12,7 @@ from twofour.targets.cpu.build import chosen_schedule, compile_cpu
 
 if TYPE_CHECKING:
     from twofour.targets.gpu.fusion_depth import Depth
-    from twofour.tune.database import Tuned
+    from twofour.tuned.database import Tuned
 
 _REASONS = {
     "direct": "sums over points by vectors: on the CPU faster than emulated 2:4 fragments",

@@ -35,7 +35,7 @@ class CompileOptions:
     None for the program's own (f32 for kernels). `fuse_steps` is the number of steps in one sweep
     (1: no fusion), or auto for the one that is predicted to be fastest on a GPU. `function` names
     the function of a file. `tuned` is a file of measured choices for GPUs (see
-    twofour.tune.database). With `reassociate` the CPU's schedule direct adds inputs of a row that
+    twofour.tuned.database). With `reassociate` the CPU's schedule direct adds inputs of a row that
     have the same weight before it multiplies them; other schedules add term by term. Raises
     TwofourError for anything that is not known.
     """

@@ -12,7 +12,7 @@ from twofour.errors import TwofourError
 from twofour.options import CompileOptions
 from twofour.runtime.programs import from_bundle
 from twofour.targets.gpu.build import compile_gpu
-from twofour.tune.choice import Choice
+from twofour.tuned.choice import Choice
 
 CASES = [
     # Rows of A that are no multiple of a fragment, tiles that are no powers of two.

@@ -14,7 +14,7 @@ from twofour.runtime.devices.simulated import SimulatedDevice
 from twofour.runtime.programs import from_bundle
 from twofour.targets.gpu.build import compile_gpu
 from twofour.targets.gpu.ptx import assemble
-from twofour.tune.choice import Choice
+from twofour.tuned.choice import Choice
 
 # Rows that end within an access, a strip and a block; fewer steps than a ring has slots.
 SHAPES = {

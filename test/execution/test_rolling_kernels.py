@@ -13,7 +13,7 @@ from twofour.runtime.programs import from_bundle
 from twofour.targets.gpu import build
 from twofour.targets.gpu.candidates import Way
 from twofour.targets.gpu.ptx import assemble
-from twofour.tune.choice import Choice
+from twofour.tuned.choice import Choice
 
 SHAPES = {
     1: ((5,), (66001,)),

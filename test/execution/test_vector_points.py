@@ -11,7 +11,7 @@ from twofour.options import CompileOptions
 from twofour.runtime.programs import from_bundle
 from twofour.targets.gpu import build
 from twofour.targets.gpu.ptx import assemble
-from twofour.tune.choice import Choice
+from twofour.tuned.choice import Choice
 
 # Rows of whole vectors, of less than one, and all that a row may leave of one.
 SHAPES = {

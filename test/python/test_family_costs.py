@@ -32,7 +32,7 @@ from twofour.runtime.devices.stepping import linear_stepper
 from twofour.runtime.dtypes import to_storage
 from twofour.sim import chips
 from twofour.targets.gpu import build
-from twofour.tune.choice import Choice
+from twofour.tuned.choice import Choice
 
 # Schedules; "rolling" is the way of "simt" that marches; with rings, or with none.
 CASES = (

@@ -11,8 +11,20 @@ import networkx as nx
 import twofour
 import twofour.dialects
 
-# From the bottom up: layouts, code of kernels, costs, passes, drivers, and what users call.
-LAYERS = ("layout", "codegen", "cost", "dialects", "targets", "explain", "bench", "cli")
+# From the bottom up: layouts, code of kernels, costs, passes, the database of measured choices,
+# drivers, what fills the database, and what users call.
+LAYERS = (
+    "layout",
+    "codegen",
+    "cost",
+    "dialects",
+    "tuned",
+    "targets",
+    "tune",
+    "explain",
+    "bench",
+    "cli",
+)
 
 
 def modules() -> dict[str, Path]:

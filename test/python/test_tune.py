@@ -20,10 +20,10 @@ from twofour.options import CompileOptions
 from twofour.runtime import Bundle
 from twofour.targets.gpu import build
 from twofour.targets.gpu.build import compile_gpu
-from twofour.tune.choice import Choice
-from twofour.tune.database import Tuned, store
 from twofour.tune.plan import read_plan
 from twofour.tune.result import MIN_ROUNDS, Result, Samples
+from twofour.tuned.choice import Choice
+from twofour.tuned.database import Tuned, store
 
 KERNEL = "heat1d_ftcs"
 WORDS = (KERNEL, "--target", "sim:sm_90", "--dtype", "f16")

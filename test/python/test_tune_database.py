@@ -9,10 +9,10 @@ import pytest
 
 from tune_cases import CHOICES, key
 from twofour.errors import TwofourError
-from twofour.tune import database
-from twofour.tune.choice import Choice
-from twofour.tune.database import Tuned, find, read_entries, shipped, store, write_entries
-from twofour.tune.fingerprint import fingerprint
+from twofour.tuned import database
+from twofour.tuned.choice import Choice
+from twofour.tuned.database import Tuned, find, read_entries, shipped, store, write_entries
+from twofour.tuned.fingerprint import fingerprint
 
 ENTRY = Tuned("star", key(), "auto", "NVIDIA H200", CHOICES[0], 1e-12, "2026-11-20", "0.1.0")
 

@@ -2,11 +2,11 @@
 """Plans to measure without the compiler: bundles of plain kernels with made-up choices."""
 
 from twofour.cost import Costs
-from twofour.tune.choice import Choice
-from twofour.tune.database import Key
-from twofour.tune.documents import write_document
-from twofour.tune.fingerprint import fingerprint
 from twofour.tune.plan import NAME, Planned, TuningPlan
+from twofour.tuned.choice import Choice
+from twofour.tuned.database import Key
+from twofour.tuned.documents import write_document
+from twofour.tuned.fingerprint import fingerprint
 
 STAR = {(0, 0): 0.5, (0, 1): 0.25, (-2, 0): -0.25}
 CHOICES = (Choice("stream", stages=3, march=64), Choice("sparse", tile=(4, 4)), Choice("simt"))

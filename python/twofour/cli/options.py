@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from twofour import __version__
 from twofour.command_line import Parser
-from twofour.tune.defaults import COUNT, ROUNDS
+from twofour.tune.arguments import COUNT, add_measuring
 
 STAGES = ("bundle", "ptx", "cubin", "llvm", "nvvm", "gpu", "nm", "stencil", "object")
 
@@ -225,22 +225,6 @@ def _add_tune(commands) -> None:
     part.add_argument("--commit", metavar="DIR", help="store the fastest in the file of --tuned")
     add_measuring(parser)
     parser.set_defaults(command=_tune)
-
-
-def add_measuring(parser: argparse.ArgumentParser) -> None:
-    """How `tune --measure` measures."""
-    parser.add_argument(
-        "--device",
-        metavar="NAME",
-        help="cuda (default), cuda:N, or sim, which counts instead of timing",
-    )
-    parser.add_argument(
-        "--rounds",
-        type=int,
-        default=ROUNDS,
-        metavar="N",
-        help=f"samples of each layout (default {ROUNDS})",
-    )
 
 
 def _add_kernels(commands) -> None:

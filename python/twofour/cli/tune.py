@@ -14,12 +14,12 @@ from twofour.files import check_folder_name
 from twofour.options import CompileOptions
 from twofour.runtime import Progress
 from twofour.runtime.devices.simulated import SimulatedDevice
+from twofour.tune.arguments import COUNT, ROUNDS
 from twofour.tune.commit import commit, finished_result
-from twofour.tune.database import VARIABLE, database_name, read_entries
-from twofour.tune.defaults import COUNT, ROUNDS
-from twofour.tune.documents import MAX_COUNT
 from twofour.tune.measure import check_rounds, measure, open_for
 from twofour.tune.result import MEASURED, report
+from twofour.tuned.database import VARIABLE, database_name, read_entries
+from twofour.tuned.documents import MAX_COUNT
 
 # What a plan has decided, and what belongs to one part alone, as the command line has it by itself.
 _PLANNED = {

@@ -3,9 +3,9 @@
 
 import sys
 
-from twofour.cli.options import add_measuring
 from twofour.command_line import Parser, run_tool
 from twofour.runtime import Progress
+from twofour.tune.arguments import add_measuring
 from twofour.tune.measure import measure
 from twofour.tune.result import report
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from twofour import __version__
 from twofour.errors import SourceLocation, TwofourError
-from twofour.tune.database import Tuned, store
-from twofour.tune.documents import LEAST
 from twofour.tune.plan import TuningPlan, read_plan
 from twofour.tune.result import MEASURED, NAME, Result, read_result
+from twofour.tuned.database import Tuned, store
+from twofour.tuned.documents import LEAST
 
 
 def finished_result(folder: str | os.PathLike) -> tuple[TuningPlan, Result]:

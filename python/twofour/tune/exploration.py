@@ -26,9 +26,9 @@ from twofour.layout.search import best_tile, tiles
 from twofour.runtime.dtypes import ELEMENT_TYPES
 from twofour.sim import chips
 from twofour.targets.gpu.candidates import point_costs
-from twofour.tune.choice import Choice
 from twofour.tune.marches import Found, rolling, streams, taken_way
 from twofour.tune.step import Step
+from twofour.tuned.choice import Choice
 
 TILES = 3  # of a sparse or dense operator
 STAGES = (1, 2, 3, 4)  # halo tiles in shared memory

@@ -21,8 +21,8 @@ from twofour.layout.stream import stream_layouts
 from twofour.options import STREAMED
 from twofour.runtime.dtypes import ELEMENT_TYPES
 from twofour.targets.gpu.candidates import Way, best_way
-from twofour.tune.choice import Choice
 from twofour.tune.step import Step
+from twofour.tuned.choice import Choice
 
 # A choice, the costs of its kernel, and whether the compiler takes it for the schedule.
 Found = Iterator[tuple[Choice, Costs, bool]]

@@ -14,9 +14,9 @@ from twofour.cost.explore import DOMAINS
 from twofour.errors import SourceLocation, TwofourError
 from twofour.runtime.bundle import Bundle
 from twofour.runtime.manifest import LinearProgram
-from twofour.tune.choice import Choice
-from twofour.tune.database import Key
-from twofour.tune.documents import (
+from twofour.tuned.choice import Choice
+from twofour.tuned.database import Key
+from twofour.tuned.documents import (
     amount,
     check_format,
     count,

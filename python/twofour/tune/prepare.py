@@ -23,14 +23,14 @@ from twofour.targets.gpu.build import compile_gpu
 from twofour.targets.gpu.candidates import arithmetic_of, fastest
 from twofour.targets.gpu.fusion_depth import best_depth, fusion_depths
 from twofour.targets.gpu.report import domain
-from twofour.tune.choice import SCHEDULES
-from twofour.tune.defaults import COUNT
-from twofour.tune.documents import document_bytes
+from twofour.tune.arguments import COUNT
 from twofour.tune.exploration import Layout, Step, ranked_layouts, shortlist
-from twofour.tune.lookup import key_of
 from twofour.tune.plan import NAME, Planned, TuningPlan
 from twofour.tune.result import NAME as RESULT
 from twofour.tune.result import read_result
+from twofour.tuned.choice import SCHEDULES
+from twofour.tuned.documents import document_bytes
+from twofour.tuned.lookup import key_of
 
 
 def prepare(

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from twofour.cost.explore import about_fastest
-from twofour.tune.documents import (
+from twofour.tune.plan import TuningPlan
+from twofour.tuned.documents import (
     MAX_COUNT,
     check_format,
     count,
@@ -19,7 +20,6 @@ from twofour.tune.documents import (
     text,
     write_document,
 )
-from twofour.tune.plan import TuningPlan
 
 FORMAT = 1
 NAME = "result.json"

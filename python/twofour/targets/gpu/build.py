@@ -60,9 +60,9 @@ from twofour.targets.gpu.fusion_depth import Depth, best_depth, fusion_depths
 from twofour.targets.gpu.lowering import to_llvm_ir, to_nvvm
 from twofour.targets.gpu.ptx import assemble, to_ptx
 from twofour.targets.inlining import inline_calls
-from twofour.tune.choice import Choice
-from twofour.tune.database import Tuned
-from twofour.tune.lookup import find_tuned
+from twofour.tuned.choice import Choice
+from twofour.tuned.database import Tuned
+from twofour.tuned.lookup import find_tuned
 
 STAGES = ("stencil", "nm", "gpu", "nvvm", "llvm", "ptx", "cubin")
 # What auto tries after a schedule that cannot take a program.

@@ -4,8 +4,8 @@
 from twofour.analysis import Analysis
 from twofour.cost.explore import REFERENCE
 from twofour.options import CompileOptions
-from twofour.tune.database import Key, Tuned, find
-from twofour.tune.fingerprint import fingerprint
+from twofour.tuned.database import Key, Tuned, find
+from twofour.tuned.fingerprint import fingerprint
 
 
 def key_of(found: Analysis, arithmetic: str, options: CompileOptions) -> Key:

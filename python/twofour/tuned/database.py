@@ -29,8 +29,8 @@ from typing import NamedTuple
 from twofour.errors import SourceLocation, TwofourError
 from twofour.files import WRITE, system_errors
 from twofour.runtime.dtypes import ELEMENT_TYPES
-from twofour.tune.choice import Choice
-from twofour.tune.documents import (
+from twofour.tuned.choice import Choice
+from twofour.tuned.documents import (
     check_format,
     count,
     parse_document,
