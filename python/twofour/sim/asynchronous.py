@@ -117,7 +117,7 @@ def _bytes(
         element, count = (8, 2) if size == 16 else (size, 1)
         values = binder.globals.load(instruction, places, lanes, element, count)
         return values.view(np.uint8).reshape(-1, size)
-    binder.globals.check_aligned(instruction, places, lanes, size)
+    binder.machine.check_aligned(instruction, places, lanes, size)
     columns = [
         binder.globals.load(instruction, places + np.uint64(i), lanes, 1, 1) for i in range(present)
     ]

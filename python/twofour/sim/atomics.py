@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from twofour.sim import numerics
+from twofour.sim import float_ops
 from twofour.sim.access import CACHE, split_windows
 from twofour.sim.counting import Counting
 from twofour.sim.decode import Binder, Modifiers, Step, decodes, over_lanes, put
@@ -66,8 +66,8 @@ def atomic(binder: Binder, instruction: Instruction) -> Step:
         def operation(old: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
             if storage != kind:
                 parts = (np.ascontiguousarray(v).view(np.uint16) for v in (old, a))
-                return numerics.add(*parts, scalar).view(np.uint32)
-            return numerics.add(old, a, scalar)
+                return float_ops.add(*parts, scalar).view(np.uint32)
+            return float_ops.add(old, a, scalar)
 
     access = atomic_access(binder, instruction, space, SIZES[storage])
 

@@ -25,17 +25,7 @@ class ConstantSpace:
     ) -> np.ndarray:
         """[n] or [n, count] unsigned elements, after the checks."""
         size = element * count
-        for bad, kind, message in (
-            (offsets & (size - 1) != 0, "misaligned", f"expected a multiple of {size}"),
-            (
-                (offsets < 0) | (offsets > self.data.size - size),
-                "out of bounds",
-                f"{size} bytes of constant memory, which has {self.data.size}",
-            ),
-        ):
-            if bad.any():
-                index = int(np.flatnonzero(bad)[0])
-                self.machine.fault_of(instruction, kind, message, lanes, index, offsets)
+        self.machine.check_offsets(instruction, offsets, lanes, size, "constant", self.data.size)
         view = self.data.view(UNSIGNED[element])
         rows = view.reshape(-1, count) if count > 1 else view
         return rows[offsets // size]

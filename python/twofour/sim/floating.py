@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from twofour.sim import numerics
+from twofour.sim import float_ops, numerics
 from twofour.sim.decode import (
     Binary,
     Binder,
@@ -118,7 +118,7 @@ def _function(
             options["sat"] = modifiers.flag("sat")
         if root == "fma" and kind in ("f16", "bf16"):
             options["relu"] = modifiers.flag("relu")
-        operation = getattr(numerics, root)
+        operation = getattr(float_ops, root)
         # Plain modes have the fast paths: spare the keyword arguments their defaults.
         options = {k: v for k, v in options.items() if v and v != "rn"}
         if root == "fma":
@@ -132,12 +132,12 @@ def _function(
             binder.error(instruction, f"expected .ftz in {instruction.opcode}")
     mode = modifiers.take(*ROUNDINGS, default="rn")
     if root == "div":
-        return (lambda a, b: numerics.div(a, b, kind, mode, ftz)), 2
+        return (lambda a, b: float_ops.div(a, b, kind, mode, ftz)), 2
     if root == "sqrt":
-        return (lambda a: numerics.sqrt(a, kind, mode, ftz)), 1
+        return (lambda a: float_ops.sqrt(a, kind, mode, ftz)), 1
     if root == "rcp":
         one = numerics.round_to(np.ones(1), kind)
-        return (lambda a: numerics.div(one, a, kind, mode, ftz)), 1
+        return (lambda a: float_ops.div(one, a, kind, mode, ftz)), 1
     if not approximate and not (root == "tanh" or kind in ("f16", "bf16")):
         binder.error(instruction, f"expected .approx in {instruction.opcode}")
     return (lambda a: _approximated(_APPROXIMATE[root], a, kind, ftz)), 1

@@ -35,7 +35,7 @@ class GlobalSpace:
 
         Faults where an address is misaligned or [address, address + size) is not all registered.
         """
-        self.check_aligned(instruction, addresses, lanes, size)
+        self.machine.check_aligned(instruction, addresses, lanes, size)
         low, high = int(addresses.min()), int(addresses.max())
         last = self._last
         if last is None or low < last.start or high + size > last.end:
@@ -44,14 +44,6 @@ class GlobalSpace:
                 return self._split(instruction, addresses, lanes, size)
             self._last = last
         return ((last, None, (addresses - addresses.dtype.type(last.start)).view(np.int64)),)
-
-    def check_aligned(
-        self, instruction: Instruction, addresses: np.ndarray, lanes: np.ndarray | None, size: int
-    ) -> None:
-        if size > 1 and int(np.bitwise_or.reduce(addresses)) & (size - 1):
-            bad = int(np.flatnonzero(addresses & addresses.dtype.type(size - 1))[0])
-            message = f"expected a multiple of {size}"
-            self.machine.fault_of(instruction, "misaligned", message, lanes, bad, addresses)
 
     def _split(
         self, instruction: Instruction, addresses: np.ndarray, lanes: np.ndarray | None, size: int

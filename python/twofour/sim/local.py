@@ -24,17 +24,7 @@ class LocalSpace:
     def _locate(
         self, instruction: Instruction, offsets: np.ndarray, lanes: np.ndarray | None, size: int
     ) -> np.ndarray:
-        for bad, kind, message in (
-            (offsets & (size - 1) != 0, "misaligned", f"expected a multiple of {size}"),
-            (
-                (offsets < 0) | (offsets > self.size - size),
-                "out of bounds",
-                f"{size} bytes of local memory, which has {self.size}",
-            ),
-        ):
-            if bad.any():
-                index = int(np.flatnonzero(bad)[0])
-                self.machine.fault_of(instruction, kind, message, lanes, index, offsets)
+        self.machine.check_offsets(instruction, offsets, lanes, size, "local", self.size)
         everyone = np.arange(self.machine.lanes) if lanes is None else lanes
         return (everyone * self.stride + offsets) // size
 

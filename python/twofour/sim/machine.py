@@ -155,6 +155,32 @@ class Machine:
             instruction, kind, message, lane, None if addresses is None else int(addresses[index])
         )
 
+    def check_aligned(
+        self, instruction: Instruction, places: np.ndarray, lanes: np.ndarray | None, size: int
+    ) -> None:
+        """Fault where a place, a byte address or offset, is no multiple of `size`, a power of 2."""
+        if size > 1 and int(np.bitwise_or.reduce(places)) & (size - 1):
+            bad = int(np.flatnonzero(places & places.dtype.type(size - 1))[0])
+            message = f"expected a multiple of {size}"
+            self.fault_of(instruction, "misaligned", message, lanes, bad, places)
+
+    def check_offsets(
+        self,
+        instruction: Instruction,
+        offsets: np.ndarray,
+        lanes: np.ndarray | None,
+        size: int,
+        space: str,
+        limit: int,
+    ) -> None:
+        """Fault where `size` bytes at an int64 offset do not lie, aligned, in `limit` bytes."""
+        self.check_aligned(instruction, offsets, lanes, size)
+        # Negative offsets are large as unsigned numbers.
+        if int(offsets.view(np.uint64).max()) > limit - size:
+            bad = int(np.flatnonzero((offsets < 0) | (offsets > limit - size))[0])
+            message = f"{size} bytes of {space} memory, which has {limit}"
+            self.fault_of(instruction, "out of bounds", message, lanes, bad, offsets)
+
     def order_warps(self, active: Active, instruction: Instruction) -> None:
         """A warp-synchronising instruction: what its warp did before is ordered before the rest."""
         step = self.next_step(instruction)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Floating-point formats of PTX: bits to values, and arithmetic that rounds exactly once.
+"""Floating-point formats of PTX: bits to values, and values rounded to bits.
 
 A *kind* is f16, bf16, tf32, f32, f64, e4m3 or e5m2. Its bits are kept in uint16 (f16, bf16), uint32
 (tf32, whose low 13 bits are zero in a result and ignored in an operand, and f32), uint64 (f64) or
@@ -9,10 +9,6 @@ even), rna (ties away from zero), rz (towards zero), rm (down) or rp (up).
 NaN results are the canonical NaN of the kind, as PTX states it, except in f64, where the payload of
 an operand goes through as it does on the hardware. Subnormal numbers are kept unless `ftz` is set,
 which flushes operands and results to zeros of the same sign.
-
-Where float64 is wide enough an operation is done in it and *rounded to odd* (an inexact result gets
-an odd last bit), which makes a second rounding to a narrower kind the only one that counts:
-53 bits are at least two more than any of those has.
 """
 
 from dataclasses import dataclass
@@ -73,7 +69,8 @@ _SIGN = np.uint64(1 << 63)
 _ONE = np.uint64(1)
 
 
-def _kind(name: str) -> Kind:
+def find_kind(name: str) -> Kind:
+    """The format of that name. Raises TwofourError for others."""
     if name not in KINDS:
         raise TwofourError(f"expected a floating-point type of {', '.join(KINDS)}, got {name!r}")
     return KINDS[name]
@@ -86,7 +83,7 @@ def _check_mode(mode: str) -> None:
 
 def widen(bits: ArrayLike, kind: str) -> np.ndarray:
     """Values in float64 of the bits of a kind, exactly; any shape."""
-    form = _kind(kind)
+    form = find_kind(kind)
     bits = np.ascontiguousarray(bits, dtype=form.dtype)
     if kind == "f64":
         return bits.view(np.float64)
@@ -142,7 +139,7 @@ def round_to(
     `sat` clamps to [0, 1] (NaN gives +0), `relu` turns negative results into +0, `satfinite` clamps
     to the largest finite value. e4m3 and e5m2 always saturate: PTX has no other conversion to them.
     """
-    form = _kind(kind)
+    form = find_kind(kind)
     _check_mode(mode)
     values = np.ascontiguousarray(values, dtype=np.float64)
     satfinite = satfinite or kind in ("e4m3", "e5m2")
@@ -155,7 +152,7 @@ def round_to(
     else:
         rounded = _overflowed(_on_grid(values, form, mode), values, form, mode, satfinite)
     if ftz:
-        rounded = _flushed(rounded, form)
+        rounded = flushed(rounded, form)
     if sat:
         # The order of the arguments makes NaN fail the comparison: it gives +0.
         rounded = np.where(rounded > 0, np.minimum(rounded, 1), rounded.dtype.type(0))
@@ -164,7 +161,8 @@ def round_to(
     return _encoded(rounded, form)
 
 
-def _flushed(values: np.ndarray, form: Kind) -> np.ndarray:
+def flushed(values: np.ndarray, form: Kind) -> np.ndarray:
+    """Values with the subnormal ones of the kind made zeros of the same sign."""
     small = np.abs(values) < form.smallest_normal
     return np.where(small, np.copysign(values.dtype.type(0), values), values)
 
@@ -254,142 +252,6 @@ def _encoded_bytes(values: np.ndarray, form: Kind) -> np.ndarray:
 
 
 _LAST_FINITE = {"e4m3": 0x7E, "e5m2": 0x7B}
-
-
-def _operands(kind: str, ftz: bool, *bits: ArrayLike) -> list[np.ndarray]:
-    form = _kind(kind)
-    wide = [widen(operand, kind) for operand in bits]
-    return [_flushed(value, form) for value in wide] if ftz else wide
-
-
-def add(
-    a: ArrayLike,
-    b: ArrayLike,
-    kind: str,
-    mode: str = "rn",
-    ftz: bool = False,
-    sat: bool = False,
-    relu: bool = False,
-) -> np.ndarray:
-    """Bits of a + b, rounded once."""
-    finish = {"ftz": ftz, "sat": sat, "relu": relu}
-    with np.errstate(all="ignore"):
-        if kind == "f32" and mode == "rn" and not any(finish.values()):
-            return _canonical_f32(_f32(a) + _f32(b))
-        x, y = _operands(kind, ftz, a, b)
-        if kind == "f64":
-            total = x + y
-            if mode != "rn":
-                total = exact.nudged(total, exact.sum_error(x, y, total), (x, y), mode)
-        else:
-            total = exact.odd_sum(x, y)
-        return round_to(exact.signed_zero(total, x, y, mode), kind, mode, **finish)
-
-
-def sub(
-    a: ArrayLike,
-    b: ArrayLike,
-    kind: str,
-    mode: str = "rn",
-    ftz: bool = False,
-    sat: bool = False,
-    relu: bool = False,
-) -> np.ndarray:
-    """Bits of a - b, rounded once."""
-    form = _kind(kind)
-    b = np.asarray(b, dtype=form.dtype)
-    return add(a, b ^ form.dtype(1 << 8 * b.itemsize - 1), kind, mode, ftz, sat, relu)
-
-
-def mul(
-    a: ArrayLike,
-    b: ArrayLike,
-    kind: str,
-    mode: str = "rn",
-    ftz: bool = False,
-    sat: bool = False,
-    relu: bool = False,
-) -> np.ndarray:
-    """Bits of a * b, rounded once."""
-    finish = {"ftz": ftz, "sat": sat, "relu": relu}
-    with np.errstate(all="ignore"):
-        if kind == "f32" and mode == "rn" and not any(finish.values()):
-            return _canonical_f32(_f32(a) * _f32(b))
-        x, y = _operands(kind, ftz, a, b)
-        product = x * y
-        if kind == "f64" and mode != "rn":
-            product = exact.exactly(lambda p, q: p * q, mode, product, x, y)
-        return round_to(product, kind, mode, **finish)
-
-
-def div(
-    a: ArrayLike, b: ArrayLike, kind: str, mode: str = "rn", ftz: bool = False, sat: bool = False
-) -> np.ndarray:
-    """Bits of a / b, rounded once.
-
-    The quotient of two p-bit numbers has at most p + 1 bits (a number or half way between two), or
-    differs from all such by at least 2^-(2p + 2) of its size: float64 keeps them apart for every
-    narrower kind, so that rounding its result again is rounding the quotient.
-    """
-    with np.errstate(all="ignore"):
-        x, y = _operands(kind, ftz, a, b)
-        quotient = x / y
-        if kind == "f64" and mode != "rn":
-            quotient = exact.exactly(lambda p, q: p / q if q else None, mode, quotient, x, y)
-        return round_to(quotient, kind, mode, ftz, sat)
-
-
-def sqrt(a: ArrayLike, kind: str, mode: str = "rn", ftz: bool = False) -> np.ndarray:
-    """Bits of the square root of a, rounded once, by the argument given at `div`."""
-    with np.errstate(all="ignore"):
-        (x,) = _operands(kind, ftz, a)
-        root = np.sqrt(x)
-        if kind == "f64" and mode != "rn":
-            root = exact.directed_root(x, root, mode)
-        return round_to(root, kind, mode, ftz)
-
-
-def fma(
-    a: ArrayLike,
-    b: ArrayLike,
-    c: ArrayLike,
-    kind: str,
-    mode: str = "rn",
-    ftz: bool = False,
-    sat: bool = False,
-    relu: bool = False,
-) -> np.ndarray:
-    """Bits of a * b + c, rounded once."""
-    with np.errstate(all="ignore"):
-        x, y, z = _operands(kind, ftz, a, b, c)
-        product = x * y
-        if kind == "f64":
-            total = exact.fma(x, y, z, product, mode)
-        else:
-            # Products of these kinds are exact in float64, and far from its limits.
-            total = product + z
-            if mode != "rn" or _near_tie(total):
-                total = exact.to_odd(total, exact.sum_error(product, z, total))
-            total = exact.signed_zero(total, product, z, mode)
-        return round_to(total, kind, mode, ftz, sat, relu)
-
-
-def _near_tie(total: np.ndarray) -> bool:
-    """Whether some float64 value could be halfway between two values of a narrower kind.
-
-    f32 drops 29 bits of it: its ties, and those of every coarser grid, have 28 zeros at the end.
-    """
-    return bool((total.view(np.uint64) & np.uint64((1 << 28) - 1) == 0).any())
-
-
-def _f32(bits: ArrayLike) -> np.ndarray:
-    return np.ascontiguousarray(bits, dtype=np.uint32).view(np.float32)
-
-
-def _canonical_f32(values: np.ndarray) -> np.ndarray:
-    nan = np.isnan(values)
-    bits = values.view(np.uint32)
-    return np.where(nan, np.uint32(0x7FFFFFFF), bits) if nan.any() else bits
 
 
 def round_to_whole(values: ArrayLike, mode: str) -> np.ndarray:

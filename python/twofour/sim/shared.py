@@ -68,15 +68,7 @@ class SharedSpace:
         self, instruction: Instruction, offsets: np.ndarray, lanes: np.ndarray | None, size: int
     ) -> np.ndarray:
         """Positions in `bytes` of the accesses at int64 `offsets` in the blocks' memories."""
-        if size > 1 and int(np.bitwise_or.reduce(offsets)) & (size - 1):
-            bad = int(np.flatnonzero(offsets & (size - 1))[0])
-            message = f"expected a multiple of {size}"
-            self.machine.fault_of(instruction, "misaligned", message, lanes, bad, offsets)
-        # Negative offsets are large as unsigned numbers.
-        if int(offsets.view(np.uint64).max()) > self.size - size:
-            bad = int(np.flatnonzero((offsets < 0) | (offsets > self.size - size))[0])
-            message = f"{size} bytes of shared memory, which has {self.size}"
-            self.machine.fault_of(instruction, "out of bounds", message, lanes, bad, offsets)
+        self.machine.check_offsets(instruction, offsets, lanes, size, "shared", self.size)
         return offsets + (self.base if lanes is None else self.base[lanes])
 
     def granules(self, positions: np.ndarray, size: int) -> np.ndarray:
