@@ -12,6 +12,7 @@ import llvmlite.binding as llvmlite
 
 from twofour.codegen.gpu import cuda_toolkit, libdevice
 from twofour.errors import TwofourError
+from twofour.targets.llvm_module import optimise, read_module
 
 TRIPLE = "nvptx64-nvidia-cuda"
 # The first PTX version with every instruction that is generated; sm_100 needs a later one.
@@ -55,22 +56,13 @@ def to_ptx(llvm_ir: str, chip: str) -> str:
 @lru_cache(maxsize=RECENT)
 def _optimised(llvm_ir: str, chip: str, library: str | None) -> str:
     _initialize()
-    try:
-        module = llvmlite.parse_assembly(f'target triple = "{TRIPLE}"\n{llvm_ir}')
-        module.verify()
-    except RuntimeError as error:
-        message = " ".join(str(error).split())
-        raise TwofourError(f"expected LLVM IR that llvmlite reads, got: {message}") from None
+    module = read_module(f'target triple = "{TRIPLE}"\n{llvm_ir}')
     machine = llvmlite.Target.from_triple(TRIPLE).create_target_machine(
         cpu=chip, features=PTX_FEATURES.get(chip, DEFAULT_FEATURES), opt=3
     )
     if library is not None:
         libdevice.link(module, library)
-    module.data_layout = str(machine.target_data)
-    builder = llvmlite.create_pass_builder(
-        machine, llvmlite.create_pipeline_tuning_options(speed_level=3)
-    )
-    builder.getModulePassManager().run(module, builder)
+    optimise(module, machine)
     return machine.emit_assembly(module)
 
 
