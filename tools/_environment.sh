@@ -78,7 +78,7 @@ can_be_updated() {
   is_made_with_wanted_python &&
     is_python_3_10 "$venv/bin/python" &&
     "$venv/bin/python" -m pip --version &>/dev/null &&
-    grep -qF "$venv" "$venv/bin/activate"
+    grep -qsF "$venv" "$venv/bin/activate"
 }
 
 create_with_ensurepip() {
@@ -93,7 +93,7 @@ create_with_system_pip() {
   rm -rf "$venv"
   pip=$("$1" -c 'import pip; print(pip.__path__[0])') &&
     "$1" -m venv --without-pip "$venv" &&
-    "$venv/bin/python" "$pip" install --quiet --ignore-installed pip
+    PIP_USER=0 "$venv/bin/python" "$pip" install --quiet --ignore-installed pip
 }
 
 install_system_package() {
@@ -130,9 +130,13 @@ create() {
 on Debian or Ubuntu: apt-get install $package"
 }
 
+installed_packages() {
+  "$venv/bin/python" -m pip freeze --all 2>/dev/null
+}
+
 # set_up EXTRAS: makes or updates .venv.
 set_up() {
-  local extras=$1 extra
+  local extras=$1 extra before=''
   echo "setting up .venv (once)" >&2
   log=$(mktemp) || exit 1
   trap 'rm -f "$log"' EXIT
@@ -140,23 +144,30 @@ set_up() {
     for extra in ${recorded_extras//,/ }; do
       [[ ,$extras, == *,$extra,* ]] || extras+=,$extra
     done
-    rm -f "$stamp"
+    before=$(installed_packages)
+    # Whatever ends this halfway leaves no stamp behind.
+    mv -f "$stamp" "$stamp.old" 2>/dev/null
   else
     create
   fi
   # From within the checkout, since its path may hold characters that mean something to pip.
-  (cd "$root" && "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
+  (cd "$root" && PIP_USER=0 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
     --editable ".[$extras]") >>"$log" 2>&1 || {
     cat "$log" >&2
+    # What works without the update goes on working.
+    [[ -n $before && $before == "$(installed_packages)" ]] &&
+      mv -f "$stamp.old" "$stamp" 2>/dev/null
     fail "expected pip to install the project into .venv, got the output above"
   }
   printf '%s\n' "$extras" "${TWOFOUR_PYTHON:-$recorded_python}" "$(origin)" >"$stamp"
+  rm -f "$stamp.old"
 }
 
 (($# >= 2)) || fail "expected EXTRAS COMMAND [ARGUMENT...], got $# arguments"
 extras=$1
 shift
 if ! is_current "$extras"; then
+  [[ -w $root ]] || fail "expected to make the environment .venv, got a folder that is read-only"
   (
     # Of several that start together one works, and the others find its work done.
     if command -v flock >/dev/null; then flock 9; fi

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import twofour
 from twofour.errors import TwofourError, Unsuitable
+from twofour.files import make_folder
 from twofour.kernels import built_in_kernels
 from twofour.options import CompileOptions
 from twofour.pipeline import PipelineFailure
@@ -76,15 +77,16 @@ def main() -> int:
     parser.add_argument("--target", default="sm_90")
     parser.add_argument("--every", type=int, default=1, metavar="N")
     options = parser.parse_args()
-    if FOLDER not in os.environ:
-        print(f"error: expected {FOLDER} to name a folder, got nothing", file=sys.stderr)
-        return 1
-    folder = Path(os.environ[FOLDER])
-    folder.mkdir(parents=True, exist_ok=True)
+    if options.every < 1:
+        parser.error(f"expected --every of at least 1, got {options.every}")
+    folder = Path(os.environ.get(FOLDER, ""))
     kernels = kernel_cases(options.every)
     programs = [{"program": name, "bundle": f"{name}.tfb"} for name in PROGRAMS]
     total, unsuitable = len(kernels) + len(programs), []
     try:
+        if not os.environ.get(FOLDER):
+            raise TwofourError(f"expected {FOLDER} to name a folder, got nothing")
+        make_folder(folder)
         with Progress("compiling", "bundles") as progress:
             for done, case in enumerate([*kernels, *programs]):
                 progress(done, total)

@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -66,6 +66,32 @@ def system_errors(task: str, path: str | os.PathLike) -> Iterator[None]:
     except (OSError, ValueError) as failure:
         reason = (getattr(failure, "strerror", None) or str(failure)).lower()
         raise TwofourError(f"cannot {task}: {reason}", SourceLocation(os.fsdecode(path))) from None
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder for the files of tools, which goes with the context.
+
+    Raises TwofourError where there is no place for one.
+    """
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+        except OSError as failure:
+            raise _no_temporary_files(failure) from None
+        yield Path(folder)
+
+
+def temporary_file() -> BinaryIO:
+    """A nameless file, which goes when it is closed; raises as `temporary_folder` does."""
+    try:
+        return tempfile.TemporaryFile()
+    except OSError as failure:
+        raise _no_temporary_files(failure) from None
+
+
+def _no_temporary_files(failure: OSError) -> TwofourError:
+    return TwofourError(f"cannot make temporary files: {failure.strerror or failure}".lower())
 
 
 def check_output(path: str) -> None:

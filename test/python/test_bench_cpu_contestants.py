@@ -97,8 +97,8 @@ def test_packages_make_the_same_steps(name, threads, tmp_path):
     expected = job.values
     for _ in range(5):
         expected = step(expected, workload)
-    peers.write_job(str(tmp_path), job, CPUS[:threads])
-    peer = peers.Peer(name, str(tmp_path), job)
+    peers.write_job(tmp_path, job, CPUS[:threads])
+    peer = peers.Peer(name, tmp_path, job)
     try:
         np.testing.assert_allclose(peer.result(), expected, rtol=0, atol=workload.bound(5))
     finally:
@@ -187,14 +187,14 @@ def affinities(threads):
 def job_in(folder, steps=3):
     kernel = random_stencil("box", 1, "f64")
     job = Job(kernel, initial_values((16, 16), "f64"), steps, 1)
-    peers.write_job(str(folder), job, CPUS[:1])
+    peers.write_job(folder, job, CPUS[:1])
     return job
 
 
 def test_packages_run_in_processes_that_stop(tmp_path):
     pytest.importorskip("scipy")
     job = job_in(tmp_path)
-    peer = peers.Peer("SciPy", str(tmp_path), job)
+    peer = peers.Peer("SciPy", tmp_path, job)
     try:
         expected = job.values
         for _ in range(3):
@@ -210,10 +210,10 @@ def test_packages_run_in_processes_that_stop(tmp_path):
 def test_processes_that_fail_say_why(tmp_path, monkeypatch):
     job = Job(random_stencil("box", 1, "f64"), np.zeros((16, 16)), 1, 1)
     with pytest.raises(ContestantFailed, match="FileNotFoundError: .*job.json"):
-        peers.Peer(OWN, str(tmp_path), job)
+        peers.Peer(OWN, tmp_path, job)
     job = job_in(tmp_path)
     with pytest.raises(ContestantFailed, match="no answer within 0.001 s"):
-        peers.Peer(OWN, str(tmp_path), job, patience=0.001)
+        peers.Peer(OWN, tmp_path, job, patience=0.001)
     monkeypatch.setattr(peers.sys, "executable", shutil.which("false"))
     with pytest.raises(ContestantFailed, match="ended with status 1"):
-        peers.Peer(OWN, str(tmp_path), job)
+        peers.Peer(OWN, tmp_path, job)

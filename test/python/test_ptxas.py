@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """ptxas: what it reports, and what becomes of one that is missing, too old or unwilling."""
 
+import errno
+import tempfile
+from pathlib import Path
+
 import pytest
 
 from twofour.codegen.gpu import cuda_toolkit
@@ -43,6 +47,23 @@ def test_machine_code_and_warnings(tmp_path, monkeypatch):
         "ptxas warning : use something else",
         "ptxas info : Advisory: or that",
     )
+
+
+def test_without_a_place_for_temporary_files(tmp_path, monkeypatch):
+    install(tmp_path, monkeypatch, "true")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(TwofourError, match="cannot make temporary files: no such file"):
+        ptx.assemble("without", "sm_90")
+
+
+def test_a_full_disk_is_named(tmp_path, monkeypatch):
+    def refuse(self, *arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    install(tmp_path, monkeypatch, "true")
+    monkeypatch.setattr(Path, "write_text", refuse)
+    with pytest.raises(TwofourError, match=r"kernels\.ptx:.*cannot write the file: no space left"):
+        ptx.assemble("full", "sm_90")
 
 
 def test_modules_are_assembled_once_for_a_chip(tmp_path, monkeypatch):

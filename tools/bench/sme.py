@@ -32,6 +32,8 @@ from sme_cases import (  # noqa: E402
     random_input,
     star,
 )
+from twofour.errors import TwofourError  # noqa: E402
+from twofour.files import check_output  # noqa: E402
 from twofour.kernels import Kernel  # noqa: E402
 
 BITS, TILE = 512, 64
@@ -165,6 +167,11 @@ def main() -> None:
     options = parser.parse_args()
     if missing := missing_tools():
         sys.exit(f"error: expected {', '.join(missing)} on the path")
+    try:
+        if options.output:
+            check_output(options.output)
+    except TwofourError as error:
+        sys.exit(str(error))
     cases = []
     for case in PAPER:
         print(f"counting {case}", file=sys.stderr)

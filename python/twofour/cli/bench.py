@@ -156,7 +156,7 @@ def _finish(report: Report, folder: str | None) -> None:
     files = write_report(report, folder)
     print(f"{folder}: {len(report.sections)} sections, {len(files)} files")
     if not plots.can_draw() and any(section.plots for section in report.sections):
-        print("no plots: they need matplotlib (pip install 'twofour[plot]')")
+        print("no plots: they need matplotlib (pip install matplotlib)")
 
 
 def _date(text: str | None) -> str:

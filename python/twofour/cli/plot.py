@@ -18,7 +18,7 @@ def check_plot(path: str, rank: int) -> None:
     if os.path.splitext(path)[1].lower() != ".png":
         raise TwofourError("expected a file that ends with .png", SourceLocation(path))
     if importlib.util.find_spec("matplotlib") is None:
-        raise TwofourError("expected matplotlib for --plot: pip install 'twofour[plot]'")
+        raise TwofourError("expected matplotlib for --plot: pip install matplotlib")
 
 
 def plot(field: np.ndarray, element: ElementType, title: str, file: BinaryIO) -> None:

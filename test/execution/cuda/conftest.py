@@ -20,10 +20,20 @@ from twofour.runtime.devices.cuda import CudaDevice
 FOLDER = "TWOFOUR_CUDA_BUNDLES"
 
 
+def index() -> Path:
+    """The list of the prepared cases."""
+    return Path(os.environ.get(FOLDER, ""), "cases.json")
+
+
+def has_bundles() -> bool:
+    """Whether the variable names a folder with bundles."""
+    return bool(os.environ.get(FOLDER)) and index().is_file()
+
+
 @cache
 def unavailable() -> str | None:
     """Why nothing can run here, None where it can."""
-    if FOLDER not in os.environ:
+    if not has_bundles():
         return f"expected {FOLDER} to name a folder of bundles (tools/prepare_cuda_tests)"
     try:
         CudaDevice()
@@ -34,10 +44,7 @@ def unavailable() -> str | None:
 
 def cases(kind: str) -> list[dict]:
     """The prepared cases of a kind: those of kernels, or of programs from files."""
-    index = Path(os.environ.get(FOLDER, "")) / "cases.json"
-    if FOLDER not in os.environ:
-        return []
-    return json.loads(index.read_text())[kind]
+    return json.loads(index().read_text())[kind] if has_bundles() else []
 
 
 def pytest_generate_tests(metafunc):

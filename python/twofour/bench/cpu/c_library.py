@@ -5,7 +5,6 @@ import ctypes
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from twofour.bench.cpu.c_source import ACCUMULATORS, ceilings_source, sweep_sour
 from twofour.bench.cpu.contest import Sweeper
 from twofour.bench.cpu.workload import NUMPY, Workload
 from twofour.errors import TwofourError
+from twofour.files import WRITE, system_errors, temporary_folder
 
 GCC = "gcc"
 FLAGS = ("-O3", "-march=native", "-ffast-math", "-fopenmp")
@@ -44,9 +44,10 @@ def build(source: str, flags: Sequence[str] = FLAGS) -> ctypes.CDLL:
     """Compile and load C; raises TwofourError where gcc refuses it or is not there."""
     if shutil.which(GCC) is None:
         raise TwofourError("expected gcc, got no such command")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "code.c")
-        path.write_text(source, "utf-8")
+    with temporary_folder() as folder:
+        path = folder / "code.c"
+        with system_errors(WRITE, path):
+            path.write_text(source, "utf-8")
         # Linked without -ffast-math: with it, loading would switch subnormals off in this process.
         _run([GCC, *flags, "-fPIC", "-c", "code.c", "-o", "code.o"], folder)
         _run([GCC, "-fopenmp", "-shared", "code.o", "-o", "code.so"], folder)
@@ -54,7 +55,7 @@ def build(source: str, flags: Sequence[str] = FLAGS) -> ctypes.CDLL:
             return ctypes.CDLL(str(path.with_suffix(".so")))
 
 
-def _run(command: list[str], folder: str) -> None:
+def _run(command: list[str], folder: Path) -> None:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr)

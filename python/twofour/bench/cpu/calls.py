@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Many steps in one call from Python: the project against other packages, in a process each."""
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 
@@ -15,6 +14,7 @@ from twofour.bench.cpu.peers import Peer, write_job
 from twofour.bench.cpu.setting import CpuSetting
 from twofour.bench.cpu.workload import Workload, initial_values, random_stencil
 from twofour.bench.section import Column, Plot, Section, table
+from twofour.files import temporary_folder
 
 OTHERS = [name for name in PACKAGES if name != OWN]
 TEXT = """\
@@ -45,7 +45,7 @@ def compare_all(bench: Bench) -> Iterator[Comparison]:
 def _compare(workload: Workload, job: Job, bench: Bench) -> Comparison:
     found = Comparison(workload, job.steps)
     with ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        folder = stack.enter_context(temporary_folder())
         write_job(folder, job, bench.cpus[: job.threads])
 
         def start(name: str) -> Peer:

@@ -4,11 +4,9 @@
 import ctypes
 import itertools
 import math
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -26,6 +24,7 @@ from twofour.bench.cube_programs import CUBE_EXAMPLES
 from twofour.bench.field_example import FieldExample
 from twofour.bench.plane_programs import PLANE_EXAMPLES
 from twofour.bench.section import Column, Section, table
+from twofour.files import temporary_folder
 from twofour.runtime.page_offset import empty_at, page_offsets
 
 EXAMPLES = (*PLANE_EXAMPLES, *CUBE_EXAMPLES)
@@ -89,8 +88,8 @@ class _Calls:
 
     def __init__(self, workload: FieldWorkload, cpus: Sequence[int], steps: int):
         self.steps, self._cpus = steps, cpus[: workload.threads]
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "program.mlir")
+        with temporary_folder() as folder:
+            path = folder / "program.mlir"
             path.write_text(workload.example.mlir(workload.edge), "utf-8")
             self._program = twofour.compile(path, threads=workload.threads)
         initial = workload.initial()

@@ -8,7 +8,6 @@ import select
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -16,13 +15,14 @@ import numpy as np
 
 from twofour.bench.cpu.contest import ContestantFailed
 from twofour.bench.cpu.packages import OPENMP, PACKAGES, Job
+from twofour.files import temporary_file
 
 # Imports and compilation, or the calls of a sample, take less, or something hangs.
 PATIENCE = 180.0  # seconds
 PINNED = {"OMP_WAIT_POLICY": "active", "OMP_PROC_BIND": "true"}
 
 
-def write_job(folder: str, job: Job, cpus: Sequence[int]) -> None:
+def write_job(folder: Path, job: Job, cpus: Sequence[int]) -> None:
     """The files that workers read."""
     spec = {
         "offsets": job.kernel.offsets,
@@ -31,8 +31,8 @@ def write_job(folder: str, job: Job, cpus: Sequence[int]) -> None:
         "threads": job.threads,
         "cpus": list(cpus),
     }
-    Path(folder, "job.json").write_text(json.dumps(spec), "utf-8")
-    np.save(Path(folder, "values.npy"), job.values)
+    (folder / "job.json").write_text(json.dumps(spec), "utf-8")
+    np.save(folder / "values.npy", job.values)
 
 
 class Peer:
@@ -42,15 +42,15 @@ class Peer:
     job, ends, or does not answer within `patience` seconds.
     """
 
-    def __init__(self, package: str, folder: str, job: Job, patience: float = PATIENCE):
+    def __init__(self, package: str, folder: Path, job: Job, patience: float = PATIENCE):
         self.name, self.steps = package, job.steps
         self._folder, self._patience = folder, patience
         needed = PACKAGES[package][1]
         if needed is not None and importlib.util.find_spec(needed) is None:
-            raise ContestantFailed("not installed: pip install 'twofour[bench]'")
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+            raise ContestantFailed(f"not installed: pip install {needed}")
+        self._errors = temporary_file()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "twofour.bench.cpu.worker", folder, package],
+            [sys.executable, "-m", "twofour.bench.cpu.worker", str(folder), package],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -67,7 +67,7 @@ class Peer:
     def result(self) -> np.ndarray:
         """What one call gives, from the values of the job."""
         self._resumed(lambda: self._ask(0))
-        return np.load(Path(self._folder, f"{self.name}.npy"))
+        return np.load(self._folder / f"{self.name}.npy")
 
     def sample(self, calls: int) -> float:
         """Seconds of so many calls, by the child's clock, after one more that warms up."""

@@ -200,7 +200,7 @@ def _import_cupy() -> ModuleType:
     except Exception as error:
         # Besides ImportError, CuPy raises what the libraries that it looks for raise.
         raise TwofourError(
-            f"expected CuPy to run on a GPU (pip install 'twofour[gpu]'), got: {_reason(error)}"
+            f"expected CuPy to run on a GPU (pip install cupy-cuda13x), got: {_reason(error)}"
         ) from None
     return cupy
 

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """PTX from LLVM IR by llvmlite, and machine code by ptxas where it is installed."""
 
-import os
 import re
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
@@ -12,6 +10,7 @@ import llvmlite.binding as llvmlite
 
 from twofour.codegen.gpu import cuda_toolkit, libdevice
 from twofour.errors import TwofourError
+from twofour.files import WRITE, read_file, system_errors, temporary_folder
 from twofour.targets.llvm_module import optimise, read_module
 
 TRIPLE = "nvptx64-nvidia-cuda"
@@ -90,11 +89,11 @@ def assemble(ptx: str, chip: str) -> MachineCode | None:
 
 @lru_cache(maxsize=RECENT)
 def _assembled(ptx: str, chip: str, ptxas: str) -> MachineCode | None:
-    with tempfile.TemporaryDirectory() as folder:
-        source, target = (os.path.join(folder, name) for name in ("kernels.ptx", "kernels.cubin"))
-        with open(source, "w", encoding="utf-8") as file:
-            file.write(ptx)
-        command = [ptxas, f"-arch={chip}", "-v", source, "-o", target]
+    with temporary_folder() as folder:
+        source, target = folder / "kernels.ptx", folder / "kernels.cubin"
+        with system_errors(WRITE, source):
+            source.write_text(ptx, "utf-8")
+        command = [ptxas, f"-arch={chip}", "-v", str(source), "-o", str(target)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         report = done.stdout + done.stderr
         if done.returncode:
@@ -103,8 +102,7 @@ def _assembled(ptx: str, chip: str, ptxas: str) -> MachineCode | None:
             raise TwofourError(f"ptxas: {' '.join(report.split())}")
         lines = report.splitlines()
         warnings = tuple(x for x in lines if "warning" in x or "dvisory" in x)
-        with open(target, "rb") as file:
-            return MachineCode(file.read(), read_report(report), warnings)
+        return MachineCode(read_file(target), read_report(report), warnings)
 
 
 def read_report(report: str) -> dict[str, Resources]:
