@@ -48,7 +48,7 @@ func.func @columns(%a: memref<4xf32>, %b: memref<4xf32, strided<[2]>>) {
 // -----
 
 func.func @quads(%a: memref<4xf128>, %b: memref<4xf128>) {
-  // expected-error @+1 {{'memref.copy' op expected a dtype out of f16, bf16, f32, f64, got 'f128'}}
+  // expected-error @+1 {{'memref.copy' op expected an element type out of f16, bf16, f32, f64, i1, i8, i16, i32, i64, index, got 'f128'}}
   memref.copy %a, %b : memref<4xf128> to memref<4xf128>
   return
 }

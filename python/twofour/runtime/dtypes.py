@@ -75,7 +75,10 @@ def field_element_type(name: str) -> ElementType:
     if name in _INTEGER_STORAGE:
         storage = np.dtype(_INTEGER_STORAGE[name])
         return ElementType(name, storage, name, storage.itemsize)
-    return element_type(name)
+    if name in ELEMENT_TYPES:
+        return ELEMENT_TYPES[name]
+    allowed = (*ELEMENT_TYPES, *_INTEGER_STORAGE)
+    raise TwofourError(f"expected an element type out of {choices(allowed, name)}")
 
 
 def choices(allowed: Sequence[str], given: object) -> str:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from twofour.mlir import arith, ir, memref, vector
+from twofour.codegen.cpu.bf16 import narrow_bf16
+from twofour.mlir import arith, ir, memref
 
 VECTOR_BYTES = 64
 
@@ -77,28 +78,5 @@ class ElementCode:
         if self.storage == self.accumulation:
             return value
         if isinstance(self.storage, ir.BF16Type):
-            return self._narrow_bf16(value, lanes)
+            return narrow_bf16(value)
         return arith.truncf(self.shaped(self.storage, lanes), value)
-
-    def _narrow_bf16(self, value: ir.Value, lanes: int) -> ir.Value:
-        # In integers: the hardware's conversion flushes denormals, and libraries for it may lack.
-        i32, i16 = ir.IntegerType.get_signless(32), ir.IntegerType.get_signless(16)
-        words = self.shaped(i32, lanes)
-
-        def number(n: int) -> ir.Value:
-            scalar = ir.IntegerAttr.get(i32, n)
-            attribute = scalar if lanes == 1 else ir.DenseElementsAttr.get_splat(words, scalar)
-            return arith.ConstantOp(words, attribute).result
-
-        bits = self._bitcast(words, value, lanes)
-        upper = arith.shrui(bits, number(16))
-        tie = arith.andi(upper, number(1))
-        rounded = arith.shrui(arith.addi(arith.addi(bits, number(0x7FFF)), tie), number(16))
-        is_nan = arith.cmpf(arith.CmpFPredicate.UNO, value, value)
-        quiet = arith.ori(upper, number(0x40))
-        half = arith.trunci(self.shaped(i16, lanes), arith.select(is_nan, quiet, rounded))
-        return self._bitcast(self.shaped(self.storage, lanes), half, lanes)
-
-    @staticmethod
-    def _bitcast(kind: ir.Type, value: ir.Value, lanes: int) -> ir.Value:
-        return arith.bitcast(kind, value) if lanes == 1 else vector.bitcast(kind, value)

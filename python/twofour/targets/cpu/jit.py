@@ -13,6 +13,7 @@ from twofour.mlir_support import error_at, nested_ops
 from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
 from twofour.runtime.page_offset import CACHE_LINE
 from twofour.runtime.recent import Recent
+from twofour.targets.cpu.bf16_ops import ON_FLOATS, widen_ops
 from twofour.targets.cpu.libm import FUNCTIONS, call_libm
 from twofour.targets.cpu.linking import C_INTERFACE, hide_functions, rename
 from twofour.targets.cpu.rounding import add_rounding
@@ -42,8 +43,9 @@ def lower_to_llvm(module: ir.Module, filename: str = "-") -> None:
     """Run the upstream passes that end in the LLVM dialect, in place, and align kernels' stacks."""
     with located_in(filename):
         # Looking through a module takes long enough to do it once.
-        found = nested_ops(module, *FUNCTIONS, *_CONVERSIONS)
+        found = nested_ops(module, *{*_CONVERSIONS, *ON_FLOATS})
         _check_conversions(op for op in found if op.operation.name in _CONVERSIONS)
+        found = widen_ops(op for op in found if op.operation.name in ON_FLOATS)
         call_libm(module, [op for op in found if op.operation.name in FUNCTIONS])
     elements = [PassElement(text, None) for text in LLVM_PIPELINE]
     run_pipeline(module, elements, PipelineOptions(filename=filename, verify=False))

@@ -52,9 +52,9 @@ def _result(op, operand: ir.Value, declared: dict[str, ir.Type]) -> ir.Value:
 
 
 def _call(op, number: ir.Value, declared: dict[str, ir.Type]) -> ir.Value:
-    """A function of one number, `declared` with its type; those of 16 bits are computed in f32."""
+    """A function of one number, `declared` with its type; those of f16 are computed in f32."""
     kind = number.type
-    if isinstance(kind, ir.F16Type | ir.BF16Type):
+    if isinstance(kind, ir.F16Type):
         wide = arith.extf(ir.F32Type.get(), number)
         return arith.truncf(kind, _call(op, wide, declared))
     if not isinstance(kind, ir.F32Type | ir.F64Type):

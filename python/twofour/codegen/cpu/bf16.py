@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""bf16 to f32, and other types to bf16, in integers; of numbers and of vectors.
+
+The hardware's rounding makes zeros of subnormal numbers, and libraries with such a function may
+lack. What f32 does not hold is *rounded to odd* (an inexact result gets an odd last bit) before,
+since rounding twice would be wrong near the middle of two numbers.
+"""
+
+from twofour.mlir import arith, ir, math, vector
+
+
+def widen_bf16(value: ir.Value) -> ir.Value:
+    """Numbers of bf16 in f32, exactly."""
+    wide = arith.extui(_like(value, _integer(32)), _bitcast(value, _integer(16)))
+    return _bitcast(arith.shli(wide, _number(wide, 16)), ir.F32Type.get())
+
+
+def narrow_bf16(value: ir.Value) -> ir.Value:
+    """Numbers of f32 or f64 in bf16, rounded to nearest even; NaN stay NaN."""
+    if isinstance(_element(value), ir.F64Type):
+        value = _to_odd_f32(value)
+    bits = _bitcast(value, _integer(32))
+    upper = arith.shrui(bits, _number(bits, 16))
+    tie = arith.andi(upper, _number(bits, 1))
+    more = arith.addi(arith.addi(bits, _number(bits, 0x7FFF)), tie)
+    is_nan = arith.cmpf(arith.CmpFPredicate.UNO, value, value)
+    quiet = arith.ori(upper, _number(bits, 0x40))
+    chosen = arith.select(is_nan, quiet, arith.shrui(more, _number(bits, 16)))
+    return _bitcast(arith.trunci(_like(value, _integer(16)), chosen), ir.BF16Type.get())
+
+
+def integer_to_bf16(value: ir.Value, signed: bool) -> ir.Value:
+    """Integers in bf16, rounded to nearest even (those of more than 64 bits to f64 before)."""
+    convert = arith.sitofp if signed else arith.uitofp
+    width = _element(value).width
+    if width <= 24:
+        return narrow_bf16(convert(_like(value, ir.F32Type.get()), value))
+    kind = _like(value, ir.F64Type.get())
+    exact = convert(kind, value)
+    if 53 < width <= 64:
+        # 53 bits of those that f64 does not hold, the last of them odd where others were not zero.
+        shift = arith.shrsi if signed else arith.shrui
+        some = arith.cmpi(
+            arith.CmpIPredicate.ne, arith.andi(value, _number(value, 0x7FF)), _number(value, 0)
+        )
+        odd = arith.ori(shift(value, _number(value, 11)), arith.extui(value.type, some))
+        scale = _splat(kind, ir.FloatAttr.get(ir.F64Type.get(), 2.0**11))
+        large = arith.mulf(convert(kind, odd), scale)
+        limit = _splat(kind, ir.FloatAttr.get(ir.F64Type.get(), 2.0**53))
+        size = math.absf(exact)
+        exact = arith.select(arith.cmpf(arith.CmpFPredicate.OLT, size, limit), exact, large)
+    return narrow_bf16(exact)
+
+
+def _to_odd_f32(value: ir.Value) -> ir.Value:
+    """Numbers of f64 in f32, rounded to odd."""
+    near = arith.truncf(_like(value, ir.F32Type.get()), value)
+    back = arith.extf(value.type, near)
+    is_inexact = arith.cmpf(arith.CmpFPredicate.ONE, back, value)
+    is_above = arith.cmpf(arith.CmpFPredicate.OGT, math.absf(back), math.absf(value))
+    bits = _bitcast(near, _integer(32))
+    lower = arith.subi(bits, arith.extui(bits.type, is_above))
+    odd = arith.ori(lower, _number(bits, 1))
+    return _bitcast(arith.select(is_inexact, odd, bits), ir.F32Type.get())
+
+
+def _integer(width: int) -> ir.Type:
+    return ir.IntegerType.get_signless(width)
+
+
+def _element(value: ir.Value) -> ir.Type:
+    kind = value.type
+    return kind.element_type if isinstance(kind, ir.VectorType) else kind
+
+
+def _like(value: ir.Value, element: ir.Type) -> ir.Type:
+    """The type of so many of these elements as `value` has."""
+    kind = value.type
+    return ir.VectorType.get(kind.shape, element) if isinstance(kind, ir.VectorType) else element
+
+
+def _bitcast(value: ir.Value, element: ir.Type) -> ir.Value:
+    cast = vector.bitcast if isinstance(value.type, ir.VectorType) else arith.bitcast
+    return cast(_like(value, element), value)
+
+
+def _number(like: ir.Value, number: int) -> ir.Value:
+    """An integer in the type of another value."""
+    return _splat(like.type, ir.IntegerAttr.get(_element(like), number))
+
+
+def _splat(kind: ir.Type, number: ir.Attribute) -> ir.Value:
+    if isinstance(kind, ir.VectorType):
+        number = ir.DenseElementsAttr.get_splat(kind, number)
+    return arith.ConstantOp(kind, number).result

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Operations on bf16 as they are written in regions: subnormal numbers, and comparisons."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import twofour
+
+TEXT = """
+!b = !stencil.field<[0,{n}]xbf16>
+!bt = !stencil.temp<?xbf16>
+!f = !stencil.field<[0,{n}]x{kind}>
+!t = !stencil.temp<?x{kind}>
+func.func @program(%a : !b, %b : !b, %c : !f) {{
+  %s = stencil.load %a : !b -> !bt
+  %t = stencil.load %b : !b -> !bt
+  %r = stencil.apply(%u = %s : !bt, %v = %t : !bt) -> (!t) {{
+    %x = stencil.access %u[0] : !bt
+    %y = stencil.access %v[0] : !bt
+    {code}
+    stencil.return %z : {kind}
+  }}
+  stencil.store %r to %c(<[0], [{n}]>) : !t to !f
+  return
+}}
+"""
+# Ops, and the same in NumPy, whose numbers of bf16 ml_dtypes rounds.
+OPS = {
+    "arith.mulf %x, %y : bf16": np.multiply,
+    "arith.divf %x, %y : bf16": np.divide,
+    "arith.minimumf %x, %y : bf16": np.minimum,
+    "arith.maximumf %x, %y : bf16": np.maximum,
+    "arith.maxnumf %x, %y : bf16": np.fmax,
+    "arith.negf %x : bf16": lambda x, y: -x,
+    "math.absf %x : bf16": lambda x, y: abs(x),
+    "math.sqrt %x : bf16": lambda x, y: np.sqrt(x),
+    "math.copysign %x, %y : bf16": np.copysign,
+    "math.trunc %x : bf16": lambda x, y: np.trunc(x),
+}
+ROUNDED = {
+    "f32": """%p = arith.extf %x : bf16 to f32
+    %q = arith.extf %y : bf16 to f32
+    %w = arith.mulf %p, %q : f32
+    %z = arith.truncf %w : f32 to bf16""",
+    "f64": """%p = arith.extf %x : bf16 to f64
+    %q = arith.extf %y : bf16 to f64
+    %w = arith.mulf %p, %q : f64
+    %z = arith.truncf %w : f64 to bf16""",
+}
+INTEGERS = """
+!f = !stencil.field<[0,{n}]x{kind}>
+!t = !stencil.temp<?x{kind}>
+!b = !stencil.field<[0,{n}]xbf16>
+!bt = !stencil.temp<?xbf16>
+func.func @program(%a : !f, %b : !b) {{
+  %s = stencil.load %a : !f -> !t
+  %r = stencil.apply(%u = %s : !t) -> (!bt) {{
+    %x = stencil.access %u[0] : !t
+    %z = arith.{op} %x : {kind} to bf16
+    stencil.return %z : bf16
+  }}
+  stencil.store %r to %b(<[0], [{n}]>) : !bt to !b
+  return
+}}
+"""
+# A comparison's result in another type, and the word for that in NumPy.
+COMPARED = {
+    "arith.extsi %o : i1 to i8": np.int8,
+    "arith.extsi %o : i1 to i16": np.int16,
+    "arith.extui %o : i1 to i16": np.uint16,
+    "arith.extsi %o : i1 to i64": np.int64,
+    "arith.sitofp %o : i1 to f16": np.float16,
+    "arith.uitofp %o : i1 to f16": np.float16,
+    "arith.uitofp %o : i1 to f64": np.float64,
+}
+
+
+def numbers() -> tuple[np.ndarray, np.ndarray]:
+    """All numbers of bf16 once, beside numbers of any size whose products may be subnormal."""
+    bits = np.arange(1 << 16, dtype=np.uint16)
+    others = np.random.default_rng(0).permutation(bits)
+    others[::4] = 0x3F80  # one
+    return bits.view(ml_dtypes.bfloat16), others.view(ml_dtypes.bfloat16)
+
+
+def program(path, code: str, kind: str):
+    path.write_text(TEXT.format(n=1 << 16, code=code, kind=kind))
+    return twofour.compile(path)
+
+
+def assert_same(got, expected):
+    """Bit by bit, but for NaN."""
+    got, expected = np.asarray(got).view(np.uint16), expected.view(np.uint16)
+    nan = (expected & 0x7FFF) > 0x7F80
+    assert np.array_equal((got & 0x7FFF) > 0x7F80, nan)
+    assert np.array_equal(got[~nan], expected[~nan])
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_every_number(tmp_path, op):
+    x, y = numbers()
+    with np.errstate(all="ignore"):
+        expected = OPS[op](x, y)
+    if "minimum" in op or "maximum" in op or "maxnum" in op:
+        # NumPy takes zeros of either sign for the same.
+        zeros = (x.astype(np.float32) == 0) & (y.astype(np.float32) == 0)
+        x, y, expected = (np.where(zeros, x[1], v) for v in (x, y, expected))
+    assert_same(program(tmp_path / "p.mlir", f"%z = {op}", "bf16")(x, y), expected)
+
+
+@pytest.mark.parametrize("kind", ROUNDED)
+def test_products_that_are_rounded(tmp_path, kind):
+    x, y = numbers()
+    with np.errstate(all="ignore"):
+        expected = x * y
+    assert ((abs(expected) < 2.0**-126) & (expected != 0)).sum() > 500
+    assert_same(program(tmp_path / "p.mlir", ROUNDED[kind], "bf16")(x, y), expected)
+
+
+@pytest.mark.parametrize("op", COMPARED)
+def test_comparisons_in_other_types(tmp_path, op):
+    x, y = numbers()
+    code = f"%o = arith.cmpf ogt, %x, %y : bf16\n    %z = {op}"
+    got = program(tmp_path / "p.mlir", code, op.split()[-1])(x, y)
+    dtype = COMPARED[op]
+    with np.errstate(invalid="ignore"):
+        truth = (x > y).astype(np.int8)
+    expected = (-truth if "extsi" in op or "sitofp" in op else truth).astype(dtype)
+    assert np.array_equal(np.asarray(got).view(dtype), expected)
+
+
+def nearest(number: int) -> float:
+    """The number of eight bits that is nearest, ties to even."""
+    size = abs(number)
+    step = 1 << max(size.bit_length() - 8, 0)
+    quotient, rest = divmod(size, step)
+    quotient += 2 * rest > step or (2 * rest == step and quotient % 2)
+    return float(quotient * step) * (-1 if number < 0 else 1)
+
+
+@pytest.mark.parametrize("target", ["cpu", "sim:sm_90"])
+@pytest.mark.parametrize("op", ["sitofp", "uitofp"])
+@pytest.mark.parametrize("width", [8, 16, 32, 64])
+def test_integers_are_rounded_once(tmp_path, width, op, target):
+    low, high = (-1 << width - 1, 1 << width - 1) if op == "sitofp" else (0, 1 << width)
+    # Numbers about the middle of two of eight bits, and about powers of two.
+    some = {
+        (1 << p) + odd * (1 << max(p - 8, 0)) + d
+        for p in range(width)
+        for odd in (0, 1, 3, 255)
+        for d in (-1, 0, 1)
+    }
+    numbers = sorted(x for n in {0, low, high - 1, *some} for x in (n, -n) if low <= x < high)
+    path = tmp_path / "p.mlir"
+    path.write_text(INTEGERS.format(n=len(numbers), kind=f"i{width}", op=op))
+    stored = np.array(numbers, f"{'i' if op == 'sitofp' else 'u'}{width // 8}").view(
+        f"i{width // 8}"
+    )
+    got = np.asarray(twofour.compile(path, target=target)(stored)).view(ml_dtypes.bfloat16)
+    assert np.array_equal(got.astype(np.float64), [nearest(n) for n in numbers])
