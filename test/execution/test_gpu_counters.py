@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 
+from turns import in_turn
 from twofour.codegen.gpu.cuda_toolkit import find_ptxas
 from twofour.explain import explain
 from twofour.kernels import TABLE_2, built_in_kernels
@@ -27,15 +28,10 @@ def halo_bytes_per_point(kernel, tile) -> float:
     return 2 * math.prod(extents) / math.prod(tile)
 
 
-def in_turn():
-    """Every kernel on every chip; on one, in turn, for every change."""
-    for number, name in enumerate(TABLE_2.values()):
-        for turn, chip in enumerate(("sm_80", "sm_90")):
-            marks = () if turn == number % 2 else (pytest.mark.full,)
-            yield pytest.param(name, chip, id=f"{name}-{chip}", marks=marks)
+KERNELS_AND_CHIPS = in_turn([(name,) for name in TABLE_2.values()], [("sm_80",), ("sm_90",)], 2)
 
 
-@pytest.mark.parametrize(("name", "chip"), list(in_turn()))
+@pytest.mark.parametrize(("name", "chip"), list(KERNELS_AND_CHIPS))
 def test_sparse_kernels_of_table_2(name, chip):
     kernel = built_in_kernels()[name]
     options = CompileOptions(chip, "sparse", "f16")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import kernel_cases as cases
+from turns import in_turn
 from twofour.errors import TwofourError
 from twofour.options import CompileOptions
 from twofour.runtime.programs import from_bundle
@@ -80,23 +81,22 @@ def test_kernels_are_within_the_bound(kernel, arithmetic, schedule):
         check(kernel, arithmetic, schedule, chip, shape, boundary, steps)
 
 
-def boundaries_in_turn():
-    """Two kernels with all boundaries; every change, each boundary with one of them."""
-    for number, boundary in enumerate([*cases.boundaries(2), ("zero", "constant(0.75)")]):
-        for turn, name in enumerate(("wrf_advection5_2d", "lbm_d2q9_diffusion")):
-            marks = () if number % 2 == turn else (pytest.mark.full,)
-            yield pytest.param(boundary, name, id="-".join((*boundary, name)), marks=marks)
+# Two kernels with all boundaries; every change, each boundary with one of them.
+BOUNDARIES = [(boundary,) for boundary in [*cases.boundaries(2), ("zero", "constant(0.75)")]]
+PLANAR = [("wrf_advection5_2d",), ("lbm_d2q9_diffusion",)]
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize("boundary, name", list(boundaries_in_turn()))
+@pytest.mark.parametrize("boundary, name", list(in_turn(BOUNDARIES, PLANAR, 2)))
 def test_every_boundary(boundary, name, schedule):
     kernel = cases.KERNELS[name]
     check(kernel, "f16", schedule, "sm_90", (5, 37), boundary, 3)
 
 
-@pytest.mark.parametrize("schedule", ["stream", "sparse"])
-@pytest.mark.parametrize("shape", [s for rank in SHAPES for s in SHAPES[rank]])
+EXTENTS = [(shape,) for shapes in SHAPES.values() for shape in shapes]
+
+
+@pytest.mark.parametrize("shape, schedule", list(in_turn(EXTENTS, [("stream",), ("sparse",)], 2)))
 def test_every_extent(shape, schedule):
     kernel = cases.KERNELS[{1: "laplacian1d_o8", 2: "log9x9", 3: "laplacian3d_o6"}[len(shape)]]
     boundary = ("periodic", "reflect", "nearest")[: len(shape)]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import kernel_cases as cases
+from turns import in_turn
 
 
 @dataclass(frozen=True)
@@ -102,10 +103,10 @@ def test_kernel(case, schedule):
     check(case, [schedule])
 
 
-@pytest.mark.parametrize("dtype", cases.DTYPES)
-@pytest.mark.parametrize(
-    "name", ["ddx_upwind3", "advect2d_ctu", "acoustic_iso2d_o16", "elastic_staggered_div3d_o4"]
-)
+LOPSIDED = ["ddx_upwind3", "advect2d_ctu", "acoustic_iso2d_o16", "elastic_staggered_div3d_o4"]
+
+
+@pytest.mark.parametrize("name, dtype", list(in_turn(zip(LOPSIDED), [*zip(cases.DTYPES)], 2)))
 def test_boundaries_and_extents(name, dtype):
     """Every boundary meets every extent, on both routes, for lopsided kernels and a wide one."""
     rank = cases.KERNELS[name].rank

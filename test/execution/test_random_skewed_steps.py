@@ -15,7 +15,7 @@ from twofour.runtime import parse_boundary
 from twofour.runtime.rounds.stepping import SkewedSteps
 from twofour.runtime.tiles import stepping as tiled_stepping
 
-EXAMPLES = 40
+EXAMPLES = 25
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import kernel_cases as cases
+from turns import in_turn
 from twofour.options import CompileOptions
 from twofour.runtime.devices.simulated import SimulatedDevice
 from twofour.runtime.programs import from_bundle
@@ -41,19 +42,9 @@ LEVELS = [
     ("paper_star2d13p", "f16", 2, (50, 550)),
     ("paper_box2d49p", "f64", 2, (33, 140)),
 ]
-# The last one takes longest.
-QUICK = LEVELS[:-1]
-BOUNDARIES = ("periodic", "fixed", "reflect")
-
-
-def turns():
-    """Every case of levels with every boundary; one boundary, in turn, for every change."""
-    for number, (name, dtype, steps, shape) in enumerate(LEVELS):
-        for turn, boundary in enumerate(BOUNDARIES):
-            sampled = number < len(QUICK) and turn == number % len(BOUNDARIES)
-            marks = () if sampled else (pytest.mark.full,)
-            label = f"{name}-{dtype}-{steps}-{boundary}"
-            yield pytest.param(name, dtype, steps, shape, boundary, id=label, marks=marks)
+# The last ones take longest.
+QUICK = 4
+BOUNDARIES = [("periodic",), ("fixed",), ("reflect",)]
 
 
 def compiled(name, dtype, chip="sm_90", steps=1, levels=False):
@@ -107,7 +98,9 @@ def test_every_boundary(boundary):
     cases.check_on_simulator(compiled(name, "f32"), name, "f32", (17, 70), boundary, 3, seed=2)
 
 
-@pytest.mark.parametrize("name, dtype, steps, shape, boundary", list(turns()))
+@pytest.mark.parametrize(
+    "name, dtype, steps, shape, boundary", list(in_turn(LEVELS, BOUNDARIES, 3, QUICK))
+)
 def test_levels_give_the_bits_of_single_steps(name, dtype, steps, shape, boundary):
     kernel, bundle = cases.KERNELS[name], compiled(name, dtype, steps=steps, levels=True)
     u = cases.stored(cases.random_values(3, shape, dtype) / 64, dtype)

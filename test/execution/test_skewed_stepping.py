@@ -8,6 +8,7 @@ import pytest
 
 import kernel_cases as cases
 from native_cases import cut_planes, share_small_work, skew_small_arrays
+from turns import in_turn
 from twofour.kernels import Kernel
 from twofour.runtime import parse_boundary, slices
 from twofour.runtime.boundary import MODES
@@ -54,9 +55,11 @@ def states_of(kernel, dtype, boundary, u, interior=None):
     return states
 
 
-@pytest.mark.parametrize("is_cut", [False, True])
-@pytest.mark.parametrize("has_halo", [False, True])
-@pytest.mark.parametrize("name, dtype", [*zip(KERNELS, ("f64", "bf16", "f32"), strict=True)])
+CASES = zip(KERNELS, ("f64", "bf16", "f32"), strict=True)
+WAYS = [(False, False), (False, True), (True, True), (True, False)]
+
+
+@pytest.mark.parametrize("name, dtype, has_halo, is_cut", list(in_turn(CASES, WAYS, 2)))
 def test_bits_of_single_steps(name, dtype, has_halo, is_cut, skewed, monkeypatch):
     strips = cut_planes(monkeypatch, 8) if is_cut else []
     kernel, interior, shape = cases.KERNELS[name], None, SHAPE

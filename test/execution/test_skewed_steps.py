@@ -15,6 +15,7 @@ from native_cases import (
     skew_small_arrays,
 )
 from test_native_fields import LEVELS_1D, MODES
+from turns import in_turn
 from twofour.bench.plane_programs import PLANE_EXAMPLES
 from twofour.runtime import parse_boundary, slices
 from twofour.runtime.rounds import round_tables
@@ -210,8 +211,7 @@ func.func @levels(%old : !field, %now : !field, %new : !field)
 """
 
 
-@pytest.mark.parametrize("width", [4, 16])
-@pytest.mark.parametrize("text", [LARGER, LEVELS], ids=["two fields", "three levels"])
+@pytest.mark.parametrize("text, width", list(in_turn(zip([LEVELS, LARGER]), [(4,), (16,)], 2)))
 def test_bits_where_planes_are_cut(text, width, tmp_path, monkeypatch):
     share_small_work(monkeypatch)
     depths, strips = skew_small_arrays(monkeypatch), cut_planes(monkeypatch, width)

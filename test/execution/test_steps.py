@@ -7,6 +7,7 @@ import pytest
 
 import kernel_cases as cases
 import reference
+from turns import in_turn
 from twofour.kernels import Kernel
 from twofour.runtime.recent import Recent
 from twofour.runtime.threads import WAKING_POINTS
@@ -101,18 +102,17 @@ FUSED_SHAPES = {
 }
 
 
-@pytest.mark.parametrize("fuse_steps", [2, 3])
-@pytest.mark.parametrize(
-    ("name", "dtype", "schedule"),
-    [
-        ("heat1d_ftcs", "f16", "direct"),
-        ("advect1d_beam_warming", "f64", "sparse"),
-        ("heat2d_ftcs", "bf16", "sparse"),
-        ("wrf_advection5_2d", "f32", "direct"),
-        ("heat3d_ftcs", "f64", "direct"),
-        ("advect_diffuse3d_upwind", "f16", "sparse"),
-    ],
-)
+FUSED = [
+    ("heat1d_ftcs", "f16", "direct"),
+    ("advect1d_beam_warming", "f64", "sparse"),
+    ("heat2d_ftcs", "bf16", "sparse"),
+    ("wrf_advection5_2d", "f32", "direct"),
+    ("advect_diffuse3d_upwind", "f16", "sparse"),
+    ("heat3d_ftcs", "f64", "direct"),
+]
+
+
+@pytest.mark.parametrize("name, dtype, schedule, fuse_steps", list(in_turn(FUSED, [(2,), (3,)], 2)))
 def test_fused_steps(name, dtype, schedule, fuse_steps):
     kernel = cases.KERNELS[name]
     assert check_fused(kernel, dtype, fuse_steps, schedule, FUSED_SHAPES[kernel.rank]) > 0

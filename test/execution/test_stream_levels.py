@@ -8,6 +8,7 @@ import pytest
 
 import kernel_cases as cases
 import reference
+from turns import in_turn
 from twofour.cost.stream import stream_counts
 from twofour.dialects.nm.transforms import to_gpu
 from twofour.options import CompileOptions
@@ -27,18 +28,8 @@ CASES = [
     ("paper_star2d13p", 4, [(50, 150)]),
 ]
 # The last ones take longest.
-QUICK = CASES[:-2]
-BOUNDARIES = ("periodic", "fixed", "reflect")
-
-
-def turns():
-    """Every case with every boundary; one boundary, in turn, for every change."""
-    for number, (name, steps, shapes) in enumerate(CASES):
-        for turn, boundary in enumerate(BOUNDARIES):
-            sampled = number < len(QUICK) and turn == number % len(BOUNDARIES)
-            marks = () if sampled else (pytest.mark.full,)
-            label = f"{name}-{steps}-{boundary}"
-            yield pytest.param(name, steps, shapes, boundary, id=label, marks=marks)
+QUICK = 4
+BOUNDARIES = [("periodic",), ("fixed",), ("reflect",)]
 
 
 def options(schedule="stream", steps=1):
@@ -50,7 +41,9 @@ def compiled(name, steps, levels=True):
         return compile_gpu(cases.KERNELS[name], options(steps=steps)).bundle
 
 
-@pytest.mark.parametrize("name, steps, shapes, boundary", list(turns()))
+@pytest.mark.parametrize(
+    "name, steps, shapes, boundary", list(in_turn(CASES, BOUNDARIES, 3, QUICK))
+)
 def test_levels_give_the_bits_of_single_steps(name, steps, shapes, boundary):
     kernel = cases.KERNELS[name]
     fused = compiled(name, steps)

@@ -11,6 +11,7 @@ import pytest
 
 import kernel_cases as cases
 import twofour
+from turns import in_turn
 from twofour.codegen.cpu import vector_unit
 from twofour.errors import TwofourError
 from twofour.kernels import Kernel
@@ -34,8 +35,10 @@ def tiled(kernel, dtype, boundary, threads, tile):
     return executable.linear_stepper(parse_boundary(boundary, kernel.rank), threads, tile=tile)
 
 
-@pytest.mark.parametrize("dtype", ["f64", "f32", "f16", "bf16"])
-@pytest.mark.parametrize("name", NAMES)
+DTYPES = [("f64",), ("f32",), ("f16",), ("bf16",)]
+
+
+@pytest.mark.parametrize("name, dtype", list(in_turn(zip(NAMES), DTYPES, 2)))
 def test_bits_of_single_steps(name, dtype):
     kernel = cases.KERNELS[name]
     shape, steps = SHAPES[kernel.rank], 7
@@ -96,16 +99,15 @@ def test_cells_beside_the_interior_are_kept(offsets, steps):
         assert np.array_equal(result[outside], u[outside])
 
 
-@pytest.mark.parametrize(
-    ("name", "dtype"),
-    [
-        ("advect_diffuse3d_upwind", "bf16"),
-        ("laplacian3d_o6", "f64"),
-        pytest.param("advect_diffuse3d_upwind", "f64", marks=pytest.mark.full),
-        pytest.param("laplacian3d_o6", "bf16", marks=pytest.mark.full),
-    ],
-)
-@pytest.mark.parametrize("mode", MODES)
+STREAMED = [
+    ("advect_diffuse3d_upwind", "bf16"),
+    ("laplacian3d_o6", "f64"),
+    ("laplacian3d_o6", "bf16"),
+    ("advect_diffuse3d_upwind", "f64"),
+]
+
+
+@pytest.mark.parametrize("mode, name, dtype", list(in_turn(zip(MODES, strict=True), STREAMED, 4)))
 def test_streamed_tiles_have_the_bits_of_single_steps(mode, name, dtype):
     kernel, shape = cases.KERNELS[name], (73, 13, 21)
     u = cases.stored(cases.random_values(5, shape, dtype), dtype)
