@@ -91,7 +91,9 @@ def temporary_file() -> BinaryIO:
 
 
 def _no_temporary_files(failure: OSError) -> TwofourError:
-    return TwofourError(f"cannot make temporary files: {failure.strerror or failure}".lower())
+    # It may name folders, which keep their letters.
+    reason = failure.strerror or str(failure)
+    return TwofourError(f"cannot make temporary files: {reason[:1].lower()}{reason[1:]}")
 
 
 def check_output(path: str) -> None:
