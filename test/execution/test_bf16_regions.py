@@ -118,6 +118,20 @@ def test_products_that_are_rounded(tmp_path, kind):
     assert_same(program(tmp_path / "p.mlir", ROUNDED[kind], "bf16")(x, y), expected)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_fused_multiply_adds_are_rounded_once(tmp_path, sign):
+    """Middles of two numbers, which a number far below lies above or under."""
+    draws = np.random.default_rng(3)
+    x, y = draws.integers(128, 256, (2, 1 << 16)) * draws.choice([-1, 1], (2, 1 << 16))
+    expected = [nearest((int(a * b) << 100) + sign) * 2.0**-100 for a, b in zip(x, y, strict=True)]
+    twice = (x * y).astype(np.float32).astype(ml_dtypes.bfloat16).astype(np.float64)
+    assert (expected != twice).sum() > 50
+    code = f"%k = arith.constant {sign * 2.0**-100} : bf16\n    %z = math.fma %x, %y, %k : bf16"
+    inputs = (v.astype(ml_dtypes.bfloat16) for v in (x, y))
+    got = np.asarray(program(tmp_path / "p.mlir", code, "bf16")(*inputs)).view(ml_dtypes.bfloat16)
+    assert np.array_equal(got.astype(np.float64), expected)
+
+
 @pytest.mark.parametrize("op", COMPARED)
 def test_comparisons_in_other_types(tmp_path, op):
     x, y = numbers()

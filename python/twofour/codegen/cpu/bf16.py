@@ -52,16 +52,38 @@ def integer_to_bf16(value: ir.Value, signed: bool) -> ir.Value:
     return narrow_bf16(exact)
 
 
+def fma_bf16(factor: ir.Value, other: ir.Value, added: ir.Value) -> ir.Value:
+    """Products of numbers of bf16, and a third one added, in bf16, rounded to nearest even."""
+    kind = _like(factor, ir.F64Type.get())
+    x, y, z = (arith.extf(kind, widen_bf16(value)) for value in (factor, other, added))
+    product = arith.mulf(x, y)  # exact
+    total = arith.addf(product, z)
+    # What the sum lacks, exactly (Knuth's two-sum).
+    part = arith.subf(total, product)
+    error = arith.addf(arith.subf(product, arith.subf(total, part)), arith.subf(z, part))
+    zero = _splat(kind, ir.FloatAttr.get(ir.F64Type.get(), 0.0))
+    is_inexact = arith.cmpf(arith.CmpFPredicate.ONE, error, zero)
+    signs = arith.xori(_bitcast(total, _integer(64)), _bitcast(error, _integer(64)))
+    is_above = arith.cmpi(arith.CmpIPredicate.slt, signs, _number(signs, 0))
+    return narrow_bf16(_odd(total, is_inexact, is_above))
+
+
 def _to_odd_f32(value: ir.Value) -> ir.Value:
     """Numbers of f64 in f32, rounded to odd."""
     near = arith.truncf(_like(value, ir.F32Type.get()), value)
     back = arith.extf(value.type, near)
     is_inexact = arith.cmpf(arith.CmpFPredicate.ONE, back, value)
     is_above = arith.cmpf(arith.CmpFPredicate.OGT, math.absf(back), math.absf(value))
-    bits = _bitcast(near, _integer(32))
+    return _odd(near, is_inexact, is_above)
+
+
+def _odd(near: ir.Value, is_inexact: ir.Value, is_above: ir.Value) -> ir.Value:
+    """Numbers beside the exact ones, perhaps of larger size, as rounding to odd gives them."""
+    element = _element(near)
+    bits = _bitcast(near, _integer(element.width))
     lower = arith.subi(bits, arith.extui(bits.type, is_above))
     odd = arith.ori(lower, _number(bits, 1))
-    return _bitcast(arith.select(is_inexact, odd, bits), ir.F32Type.get())
+    return _bitcast(arith.select(is_inexact, odd, bits), element)
 
 
 def _integer(width: int) -> ir.Type:

@@ -11,7 +11,7 @@ comparisons it has no code for processors that have these. Integers it rounds tw
 from collections.abc import Iterable
 from functools import partial
 
-from twofour.codegen.cpu.bf16 import integer_to_bf16, narrow_bf16, widen_bf16
+from twofour.codegen.cpu.bf16 import fma_bf16, integer_to_bf16, narrow_bf16, widen_bf16
 from twofour.mlir import ir, math
 
 _ARITHMETIC = """addf cmpf divf maximumf maxnumf minimumf minnumf mulf negf remf sitofp subf truncf
@@ -23,10 +23,12 @@ ON_FLOATS = frozenset(
         *(op.OPERATION_NAME for op in vars(math).values() if hasattr(op, "OPERATION_NAME")),
     )
 )
-_ROUNDING = {
+# What is no operation on f32 that is rounded again.
+_DIRECT = {
     "arith.sitofp": partial(integer_to_bf16, signed=True),
     "arith.truncf": narrow_bf16,
     "arith.uitofp": partial(integer_to_bf16, signed=False),
+    "math.fma": fma_bf16,
 }
 
 
@@ -46,15 +48,15 @@ def widen_ops(ops: Iterable) -> list:
 
 
 def _is_replaced(op) -> bool:
-    value = op.results[0] if op.operation.name in _ROUNDING else op.operands[0]
+    value = op.results[0] if op.operation.name in _DIRECT else op.operands[0]
     return _is(value.type, ir.BF16Type)
 
 
 def _narrowed(op, now: list) -> list[ir.Value]:
     """The results of an op on bf16 as one on f32 gives them, which is added to those of `now`."""
-    rounding = _ROUNDING.get(op.operation.name)
-    if rounding is not None:
-        return [rounding(op.operands[0])]
+    direct = _DIRECT.get(op.operation.name)
+    if direct is not None:
+        return [direct(*op.operands)]
     operands = [widen_bf16(x) if _is(x.type, ir.BF16Type) else x for x in op.operands]
     kinds = [_wide(result.type) for result in op.results]
     wide = ir.Operation.create(
