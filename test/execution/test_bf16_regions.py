@@ -38,7 +38,7 @@ OPS = {
     "math.copysign %x, %y : bf16": np.copysign,
     "math.trunc %x : bf16": lambda x, y: np.trunc(x),
 }
-ROUNDED = {
+PRODUCTS = {
     "f32": """%p = arith.extf %x : bf16 to f32
     %q = arith.extf %y : bf16 to f32
     %w = arith.mulf %p, %q : f32
@@ -47,6 +47,19 @@ ROUNDED = {
     %q = arith.extf %y : bf16 to f64
     %w = arith.mulf %p, %q : f64
     %z = arith.truncf %w : f64 to bf16""",
+    "f80": """%p = arith.extf %x : bf16 to f80
+    %q = arith.extf %y : bf16 to f80
+    %w = arith.mulf %p, %q : f80
+    %z = arith.truncf %w : f80 to bf16""",
+    "a vector": """%p = vector.broadcast %x : bf16 to vector<2x3xbf16>
+    %q = vector.broadcast %y : bf16 to vector<2x3xbf16>
+    %w = arith.mulf %p, %q : vector<2x3xbf16>
+    %z = vector.extract %w[1, 2] : bf16 from vector<2x3xbf16>""",
+    "a vector's fma": """%p = vector.broadcast %x : bf16 to vector<3xbf16>
+    %q = vector.broadcast %y : bf16 to vector<3xbf16>
+    %k = arith.constant dense<-0.0> : vector<3xbf16>
+    %w = vector.fma %p, %q, %k : vector<3xbf16>
+    %z = vector.extract %w[2] : bf16 from vector<3xbf16>""",
 }
 INTEGERS = """
 !f = !stencil.field<[0,{n}]x{kind}>
@@ -109,13 +122,13 @@ def test_every_number(tmp_path, op):
     assert_same(program(tmp_path / "p.mlir", f"%z = {op}", "bf16")(x, y), expected)
 
 
-@pytest.mark.parametrize("kind", ROUNDED)
-def test_products_that_are_rounded(tmp_path, kind):
+@pytest.mark.parametrize("way", PRODUCTS)
+def test_products(tmp_path, way):
     x, y = numbers()
     with np.errstate(all="ignore"):
         expected = x * y
     assert ((abs(expected) < 2.0**-126) & (expected != 0)).sum() > 500
-    assert_same(program(tmp_path / "p.mlir", ROUNDED[kind], "bf16")(x, y), expected)
+    assert_same(program(tmp_path / "p.mlir", PRODUCTS[way], "bf16")(x, y), expected)
 
 
 @pytest.mark.parametrize("sign", [1, -1])

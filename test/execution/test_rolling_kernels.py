@@ -38,8 +38,8 @@ LEVELS = [
     ("heat1d_ftcs", "f64", 4, (997,)),
     ("advect1d_beam_warming", "f32", 6, (2500,)),
     ("heat2d_ftcs", "f32", 3, (61, 300)),
-    ("heat2d_ftcs", "f64", 5, (40, 200)),
     ("paper_star2d13p", "f16", 2, (50, 550)),
+    ("heat2d_ftcs", "f64", 5, (40, 200)),
     ("paper_box2d49p", "f64", 2, (33, 140)),
 ]
 # The last ones take longest.

@@ -211,11 +211,14 @@ func.func @levels(%old : !field, %now : !field, %new : !field)
 """
 
 
-@pytest.mark.parametrize("text, width", list(in_turn(zip([LEVELS, LARGER]), [(4,), (16,)], 2)))
-def test_bits_where_planes_are_cut(text, width, tmp_path, monkeypatch):
+CUT = {"three levels": LEVELS, "two fields": LARGER}
+
+
+@pytest.mark.parametrize("program, width", list(in_turn(zip(CUT, strict=True), [(4,), (16,)], 2)))
+def test_bits_where_planes_are_cut(program, width, tmp_path, monkeypatch):
     share_small_work(monkeypatch)
     depths, strips = skew_small_arrays(monkeypatch), cut_planes(monkeypatch, width)
-    for stepper in assert_bits_of_calls_one_by_one(text, tmp_path, (1, 2)):
+    for stepper in assert_bits_of_calls_one_by_one(CUT[program], tmp_path, (1, 2)):
         tables = stepper._program_for((), stepper._taken(50))._tables[0]
         assert depths[-1] > 1 and tables.skewed_rounds.cutting.width == width
         # They leave rows at both ends where these wait for each other.

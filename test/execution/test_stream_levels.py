@@ -20,11 +20,11 @@ from twofour.targets.gpu.ptx import assemble
 
 CASES = [
     ("heat1d_ftcs", 4, [(5,), (997,), (30001,)]),
-    ("advect1d_beam_warming", 6, [(997,)]),
-    ("laplacian1d_o8", 3, [(2500,)]),
     ("heat2d_ftcs", 2, [(3, 5), (61, 300)]),
-    ("heat2d_ftcs", 5, [(19, 700), (90, 131)]),
+    ("laplacian1d_o8", 3, [(2500,)]),
     ("wrf_advection5_2d", 3, [(40, 260)]),
+    ("advect1d_beam_warming", 6, [(997,)]),
+    ("heat2d_ftcs", 5, [(19, 700), (90, 131)]),
     ("paper_star2d13p", 4, [(50, 150)]),
 ]
 # The last ones take longest.

@@ -6,18 +6,21 @@ lack. What f32 does not hold is *rounded to odd* (an inexact result gets an odd 
 since rounding twice would be wrong near the middle of two numbers.
 """
 
-from twofour.mlir import arith, ir, math, vector
+from twofour.mlir import arith, ir, math
 
 
-def widen_bf16(value: ir.Value) -> ir.Value:
-    """Numbers of bf16 in f32, exactly."""
-    wide = arith.extui(_like(value, _integer(32)), _bitcast(value, _integer(16)))
-    return _bitcast(arith.shli(wide, _number(wide, 16)), ir.F32Type.get())
+def widen_bf16(value: ir.Value, element: ir.Type | None = None) -> ir.Value:
+    """Numbers of bf16 in f32, or a wider type, exactly."""
+    word = arith.extui(_like(value, _integer(32)), _bitcast(value, _integer(16)))
+    wide = _bitcast(arith.shli(word, _number(word, 16)), ir.F32Type.get())
+    if element is None or isinstance(element, ir.F32Type):
+        return wide
+    return arith.extf(_like(value, element), wide)
 
 
 def narrow_bf16(value: ir.Value) -> ir.Value:
-    """Numbers of f32 or f64 in bf16, rounded to nearest even; NaN stay NaN."""
-    if isinstance(_element(value), ir.F64Type):
+    """Numbers of f32 or a wider type in bf16, rounded to nearest even; NaN stay NaN."""
+    if not isinstance(_element(value), ir.F32Type):
         value = _to_odd_f32(value)
     bits = _bitcast(value, _integer(32))
     upper = arith.shrui(bits, _number(bits, 16))
@@ -55,7 +58,7 @@ def integer_to_bf16(value: ir.Value, signed: bool) -> ir.Value:
 def fma_bf16(factor: ir.Value, other: ir.Value, added: ir.Value) -> ir.Value:
     """Products of numbers of bf16, and a third one added, in bf16, rounded to nearest even."""
     kind = _like(factor, ir.F64Type.get())
-    x, y, z = (arith.extf(kind, widen_bf16(value)) for value in (factor, other, added))
+    x, y, z = (widen_bf16(value, ir.F64Type.get()) for value in (factor, other, added))
     product = arith.mulf(x, y)  # exact
     total = arith.addf(product, z)
     # What the sum lacks, exactly (Knuth's two-sum).
@@ -69,7 +72,7 @@ def fma_bf16(factor: ir.Value, other: ir.Value, added: ir.Value) -> ir.Value:
 
 
 def _to_odd_f32(value: ir.Value) -> ir.Value:
-    """Numbers of f64 in f32, rounded to odd."""
+    """Numbers of a wider type in f32, rounded to odd."""
     near = arith.truncf(_like(value, ir.F32Type.get()), value)
     back = arith.extf(value.type, near)
     is_inexact = arith.cmpf(arith.CmpFPredicate.ONE, back, value)
@@ -102,8 +105,7 @@ def _like(value: ir.Value, element: ir.Type) -> ir.Type:
 
 
 def _bitcast(value: ir.Value, element: ir.Type) -> ir.Value:
-    cast = vector.bitcast if isinstance(value.type, ir.VectorType) else arith.bitcast
-    return cast(_like(value, element), value)
+    return arith.bitcast(_like(value, element), value)
 
 
 def _number(like: ir.Value, number: int) -> ir.Value:

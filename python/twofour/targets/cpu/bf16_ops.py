@@ -5,7 +5,8 @@
 
 widens %x and %y, multiplies, and narrows the product. LLVM would do so too, with calls of a
 function for each lane, or with instructions that make zeros of subnormal numbers; of some
-comparisons it has no code for processors that have these. Integers it rounds twice.
+comparisons it has no code for processors that have these. Integers it rounds twice, and loops that
+widen it takes for slower than they are.
 """
 
 from collections.abc import Iterable
@@ -14,12 +15,13 @@ from functools import partial
 from twofour.codegen.cpu.bf16 import fma_bf16, integer_to_bf16, narrow_bf16, widen_bf16
 from twofour.mlir import ir, math
 
-_ARITHMETIC = """addf cmpf divf maximumf maxnumf minimumf minnumf mulf negf remf sitofp subf truncf
-    uitofp"""
+_ARITHMETIC = """addf cmpf divf extf maximumf maxnumf minimumf minnumf mulf negf remf sitofp subf
+    truncf uitofp"""
 # What computes with floats, or rounds to them.
 ON_FLOATS = frozenset(
     (
         *(f"arith.{name}" for name in _ARITHMETIC.split()),
+        "vector.fma",
         *(op.OPERATION_NAME for op in vars(math).values() if hasattr(op, "OPERATION_NAME")),
     )
 )
@@ -29,6 +31,7 @@ _DIRECT = {
     "arith.truncf": narrow_bf16,
     "arith.uitofp": partial(integer_to_bf16, signed=False),
     "math.fma": fma_bf16,
+    "vector.fma": fma_bf16,
 }
 
 
@@ -54,6 +57,8 @@ def _is_replaced(op) -> bool:
 
 def _narrowed(op, now: list) -> list[ir.Value]:
     """The results of an op on bf16 as one on f32 gives them, which is added to those of `now`."""
+    if op.operation.name == "arith.extf":
+        return [widen_bf16(op.operands[0], _element(op.results[0].type))]
     direct = _DIRECT.get(op.operation.name)
     if direct is not None:
         return [direct(*op.operands)]
@@ -68,7 +73,11 @@ def _narrowed(op, now: list) -> list[ir.Value]:
 
 
 def _is(kind: ir.Type, element: type) -> bool:
-    return isinstance(kind.element_type if isinstance(kind, ir.VectorType) else kind, element)
+    return isinstance(_element(kind), element)
+
+
+def _element(kind: ir.Type) -> ir.Type:
+    return kind.element_type if isinstance(kind, ir.VectorType) else kind
 
 
 def _wide(kind: ir.Type) -> ir.Type:
