@@ -42,6 +42,17 @@ def temp_memref_type(box: Box, element: ir.Type) -> ir.MemRefType:
     return ir.MemRefType.get(list(box.extents), element, layout)
 
 
+def has_rows(kind: ir.Type) -> bool:
+    """Whether a type is that of memrefs with rows of neighbouring elements."""
+    if not isinstance(kind, ir.MemRefType) or kind.rank == 0:
+        return False
+    try:
+        strides, _ = kind.get_strides_and_offset()
+    except RuntimeError:  # a layout that has none
+        return False
+    return strides[-1] == 1
+
+
 def conversion_cast(value: ir.Value, kind: ir.Type) -> ir.Value:
     return ir.Operation.create(CAST, results=[kind], operands=[value]).results[0]
 

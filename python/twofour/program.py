@@ -112,7 +112,8 @@ def describe(function: func.FuncOp, filename: str) -> Program:
     """Read a function whose temps have bounds (after stencil-infer-bounds).
 
     Raises TwofourError for arguments that are no fields, memrefs or numbers, for fields without
-    bounds, for a rotation that does not fit the arguments, and for functions that call themselves.
+    bounds, for a rotation that does not fit the arguments, for functions that call themselves,
+    and for calls of functions that are values.
     """
     return _describe(function, filename, ())
 
@@ -121,7 +122,7 @@ def _describe(function: func.FuncOp, filename: str, callers: tuple[str, ...]) ->
     name = function.attributes["sym_name"].value
     calls = [
         (call, _describe(_callee(call, (*callers, name)), filename, (*callers, name)))
-        for call in nested_ops(function, "func.call")
+        for call in nested_ops(function, "func.call", "func.call_indirect")
     ]
     values = list(function.regions[0].blocks[0].arguments)
     arguments = [_argument(function, index, value) for index, value in enumerate(values)]
@@ -147,11 +148,12 @@ def _describe(function: func.FuncOp, filename: str, callers: tuple[str, ...]) ->
                 arguments[index] = replace(arguments[index], loaded=True)
     loops = [op for op in nested_ops(function, *_LOOPS) if not _is_in_apply(op)]
     storing = {callee.name for _, callee in calls if callee.outputs}
+    carried = [loop.location for loop in loops if _holds_store(loop, storing)]
     carrying = [
-        *(loop.location for loop in loops if _holds_store(loop, storing)),
+        *carried,
         *(call.location for call, callee in calls if callee.time_loop is not None),
     ]
-    rotation = _rotation(function, arguments, bool(loops))
+    rotation = _rotation(function, arguments, bool(carried))
     _mark_parked(arguments, rotation)
     return Program(
         name=name,
@@ -180,8 +182,10 @@ def _is_in_apply(op) -> bool:
     return parent.name == ApplyOp.OPERATION_NAME
 
 
-def _callee(call: func.CallOp, callers: tuple[str, ...]) -> func.FuncOp:
+def _callee(call, callers: tuple[str, ...]) -> func.FuncOp:
     """The function that is called by the last one of `callers`."""
+    if not isinstance(call, func.CallOp):
+        raise error_at(call, "expected a call of a function by its name")
     found = {
         f.attributes["sym_name"].value: f
         for f in functions(enclosing_function(call).operation.parent)
@@ -205,7 +209,7 @@ def _touched_by_call(argument: Argument, touched: Argument) -> Argument:
 def _holds_store(loop, storing: Collection[str]) -> bool:
     """Whether a field is stored to in a loop, or in a function of these that it calls."""
     calls = nested_ops(loop, "func.call")
-    return bool(nested_ops(loop, "stencil.store")) or any(
+    return bool(nested_ops(loop, "stencil.store", "stencil.external_store")) or any(
         call.callee.value in storing for call in calls
     )
 

@@ -75,3 +75,11 @@ module @other {
     return
   }
 }
+
+// -----
+
+func.func @unranked(%a: memref<*xf32>, %b: memref<*xf32>) {
+  // expected-error @+1 {{'memref.copy' op expected a copy of static rows to static rows, got memref<*xf32> to memref<*xf32>}}
+  memref.copy %a, %b : memref<*xf32> to memref<*xf32>
+  return
+}

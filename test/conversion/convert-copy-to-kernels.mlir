@@ -85,3 +85,39 @@ func.func @f_kernel0(%a: memref<4xf32>, %b: memref<4xf32>) {
   memref.copy %a, %b : memref<4xf32> to memref<4xf32>
   return
 }
+
+// -----
+
+// So have those of other modules.
+
+// CHECK: module @a {
+// CHECK: call @f_kernel0(
+// CHECK: func.func @f_kernel0(
+// CHECK: module @b {
+// CHECK: call @f_kernel0(
+// CHECK: func.func @f_kernel0(
+module @a {
+  func.func @f(%a: memref<4xf32>, %b: memref<4xf32>) {
+    memref.copy %a, %b : memref<4xf32> to memref<4xf32>
+    return
+  }
+}
+module @b {
+  func.func @f(%a: memref<4xf32>, %b: memref<4xf32>) {
+    memref.copy %a, %b : memref<4xf32> to memref<4xf32>
+    return
+  }
+}
+
+// -----
+
+// Layouts without strides have no rows.
+
+// CHECK-LABEL: func.func @halves(
+// CHECK-NOT: call
+// CHECK: memref.store
+#halves = affine_map<(i, j) -> (i floordiv 2, j, i mod 2)>
+func.func @halves(%a: memref<4x4xf32>, %b: memref<4x4xf32, #halves>) {
+  memref.copy %a, %b : memref<4x4xf32> to memref<4x4xf32, #halves>
+  return
+}

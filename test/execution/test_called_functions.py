@@ -131,3 +131,17 @@ func.func @g(%u: !field, %v: !field) {{
     with pytest.raises(TwofourError, match="no function that calls itself, got @f") as seen:
         compiled(text, function="f")
     assert seen.value.location.line == 23
+
+
+def test_functions_that_are_values_are_not_called(compiled):
+    text = """
+func.func @f(%a: memref<10xf64>, %b: memref<10xf64>) {
+  memref.copy %a, %b : memref<10xf64> to memref<10xf64>
+  %f = func.constant @f : (memref<10xf64>, memref<10xf64>) -> ()
+  func.call_indirect %f(%a, %b) : (memref<10xf64>, memref<10xf64>) -> ()
+  return
+}
+"""
+    with pytest.raises(TwofourError, match="expected a call of a function by its name") as seen:
+        compiled(text)
+    assert seen.value.location.line == 5

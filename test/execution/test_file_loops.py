@@ -99,6 +99,36 @@ def test_three_fields_that_rotate_and_a_step_after_the_loop(compiled, count):
         close(array, field)
 
 
+BESIDE = {
+    "empty": "scf.for %i = %zero to %three step %one {\n  }",
+    "numbers": """%sum = scf.for %i = %zero to %three step %one iter_args(%s = %zero) -> (index) {
+    %0 = arith.addi %s, %i : index
+    scf.yield %0 : index
+  }""",
+}
+
+
+@pytest.mark.parametrize("loop", BESIDE)
+@pytest.mark.parametrize("boundary", ["fixed", "zero", "periodic"])
+def test_loops_that_carry_no_field(compiled_for_cpu, loop, boundary):
+    """A step is a step with such a loop behind it."""
+    text = f"""{HEAD}
+func.func @step(%a: !field, %b: !field) {{
+  {average("0", "%a", "%b")}
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %three = arith.constant 3 : index
+  LOOP
+  return
+}}
+"""
+    u = random_field(42, 3)
+    plain = compiled_for_cpu(text.replace("LOOP", ""), boundary=boundary)(u, steps=3)
+    beside = compiled_for_cpu(text.replace("LOOP", BESIDE[loop]), boundary=boundary)
+    assert not beside.has_time_loop
+    np.testing.assert_array_equal(beside(u, steps=3), plain)
+
+
 NESTED = f"""{HEAD}
 func.func @nested(%a: !field, %b: !field, %first: i32, %count: i64) {{
   %zero = arith.constant 0 : index

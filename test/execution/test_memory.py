@@ -170,3 +170,22 @@ func.func @other(%u: !stencil.field<#stencil.bounds<[0], [1]>, f32>) {{
     program = compiled(text, function="big", fuse_steps=2, dtype="f32")
     u = np.arange(10, dtype=np.float32)
     np.testing.assert_array_equal(program(u, steps=2)[1:9], u[1:9] / 4)
+
+
+def test_a_number_in_memory_and_a_buffer_of_any_length(compiled_for_cpu):
+    program = compiled_for_cpu(f"""
+func.func @f(%u: {FIELD}, %v: {FIELD}, %number: memref<f64>) {{
+  %ten = arith.constant 10 : index
+  %buffer = memref.alloc(%ten) : memref<?xf64>
+  %s = memref.load %number[] : memref<f64>
+  {load("%t", "%u")}
+  {apply("r", "%s")}
+  {store("%r", "%v")}
+  memref.dealloc %buffer : memref<?xf64>
+  return
+}}
+""")
+    u = np.arange(10.0)
+    expected = u.copy()
+    expected[1:9] *= 27
+    np.testing.assert_array_equal(program(u, np.array(3.0), steps=3), expected)

@@ -291,6 +291,23 @@ int main(void) {
 
 
 @needs_cc
+def test_an_object_has_no_assembly(tmp_path, capfd):
+    """LLVM would end the process."""
+    (tmp_path / "heat.mlir").write_text(
+        """func.func @f(%a: memref<10xf64>, %b: memref<10xf64>) {
+  llvm.inline_asm has_side_effects "nop", "" : () -> ()
+  %u = "stencil.external_load"(%a) : (memref<10xf64>) -> !stencil.field<#b, f64>
+  %v = "stencil.external_load"(%b) : (memref<10xf64>) -> !stencil.field<#b, f64>
+  %t = "stencil.load"(%u) : (!stencil.field<#b, f64>) -> !stencil.temp<#b, f64>
+  "stencil.store"(%t, %v) {bounds = #b} : (!stencil.temp<#b, f64>, !stencil.field<#b, f64>) -> ()
+  return
+}
+""".replace("#b", "#stencil.bounds<[0], [10]>")
+    )
+    words = ["compile", "heat.mlir", "--emit", "object", "-o", "heat.o"]
+    refused(capfd, main, words, "'llvm.inline_asm' op expected no assembly", "heat.mlir:2:3")
+
+
 def test_a_bit_is_a_bool():
     Path("bit.mlir").write_text(BIT)
     assert main(["compile", "bit.mlir", "--emit", "object", "-o", "bit.o"]) == 0

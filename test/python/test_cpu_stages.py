@@ -61,6 +61,10 @@ def test_a_stage_as_text(tmp_path, capfd, words, text):
             ["--emit", "object", "-o", "x.h"],
             "expected another name for the object than that of its",
         ),
+        (
+            ["--emit", "object", "-o", "/dev/null"],
+            "expected a file to write the object to, got '/dev/null'",
+        ),
         (["--emit", "nm"], "expected a stage that schedule 'direct' has, got 'nm'"),
         (["--emit", "ptx"], "expected a GPU target such as sm_90 to compile for (--emit ptx)"),
         (["--emit", "bundle", "-o", "x"], "or one of --emit stencil, nm, llvm, object for the CPU"),

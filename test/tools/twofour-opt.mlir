@@ -29,6 +29,8 @@
 // RUN: twofour-opt --canonicalize=max-iterations=3 --canonicalize %S/Inputs/sum.mlir --convert-stencil-to-nm | filecheck %s --check-prefix=UPSTREAM
 // RUN: twofour-opt --canonicalize --canonicalize=max-iterations=3 %S/Inputs/sum.mlir --convert-stencil-to-nm | filecheck %s --check-prefix=UPSTREAM
 // RUN: twofour-opt --canonicalize --verify-each --cse %S/Inputs/sum.mlir | filecheck %s --check-prefix=UPSTREAM
+// RUN: twofour-opt -verify-each -canonicalize -allow-unregistered-dialect -split-input-file %S/Inputs/sum.mlir | filecheck %s --check-prefix=UPSTREAM
+// RUN: twofour-opt -pass-pipeline='builtin.module(canonicalize)' -verify-each=false %S/Inputs/sum.mlir | filecheck %s --check-prefix=UPSTREAM
 // RUN: twofour-opt -canonicalize --canonicalize='{max-iterations=3}' -- %S/Inputs/sum.mlir | filecheck %s --check-prefix=UPSTREAM
 
 // UPSTREAM-LABEL: func.func @sum(

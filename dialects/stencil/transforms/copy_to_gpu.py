@@ -16,6 +16,7 @@ from twofour.codegen.cpu.kernel_abi import view_type
 from twofour.codegen.gpu.code import IndexCode
 from twofour.codegen.gpu.kernel_abi import MODULE, BlockShape, gpu_function, kernel_module, launch
 from twofour.codegen.gpu.point_grid import PointGrid
+from twofour.dialects.stencil.sweep import has_rows
 from twofour.errors import TwofourError
 from twofour.mlir import gpu, ir, memref
 from twofour.mlir_support import enclosing, error_at, nested_ops
@@ -60,21 +61,13 @@ class ConvertCopyToGpuPass(ModulePass):
 def _check(op) -> None:
     """Raise TwofourError where no kernel could copy."""
     source, target = (operand.type for operand in op.operands)
-    if not _is_copyable(source) or not _is_copyable(target):
+    if not all(has_rows(kind) and kind.has_static_shape for kind in (source, target)):
         got = f"{source} to {target}"
         raise error_at(op, f"expected a copy of static rows to static rows, got {got}")
     try:
         field_element_type(str(source.element_type))
     except TwofourError as error:
         raise error_at(op, error.message) from None
-
-
-def _is_copyable(kind: ir.Type) -> bool:
-    """Whether a memref has known extents and rows of neighbouring elements."""
-    if not isinstance(kind, ir.MemRefType) or not kind.has_static_shape or kind.rank == 0:
-        return False
-    strides, _ = kind.get_strides_and_offset()
-    return strides[-1] == 1
 
 
 def _build(name: str, rank: int, element: ir.Type) -> BlockShape:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from twofour.codegen.cpu.kernel_abi import kernel_function, view_type
-from twofour.dialects.stencil.sweep import enclosing_function, kernel_name, module_end
+from twofour.dialects.stencil.sweep import enclosing_function, has_rows, kernel_name, module_end
 from twofour.mlir import arith, func, ir, memref, scf
-from twofour.mlir_support import nested_ops
+from twofour.mlir_support import error_at, nested_ops
 from twofour.passes import ModulePass
 
 
@@ -26,29 +26,24 @@ class ConvertCopyToKernelsPass(ModulePass):
     name: ClassVar[str] = "convert-copy-to-kernels"
 
     def run(self, module: ir.Operation) -> None:
-        made: dict[tuple[str, ir.Type], str] = {}
+        made: dict[tuple[ir.Operation, ir.Type], str] = {}
         for op in nested_ops(module, "memref.copy"):
             with ir.InsertionPoint(op), op.location:
                 source, target = op.operands
-                if not (_has_rows(source.type) and _has_rows(target.type)):
+                if not all(isinstance(value.type, ir.MemRefType) for value in op.operands):
+                    got = f"{source.type} to {target.type}"
+                    raise error_at(op, f"expected memrefs of known rank, got {got}")
+                if not (has_rows(source.type) and has_rows(target.type)):
                     _copy(source, target, _ranges(source))
                 else:
                     view = view_type(source.type.rank, source.type.element_type)
-                    key = enclosing_function(op).attributes["sym_name"].value, view
+                    key = enclosing_function(op).operation, view
                     if key not in made:
                         made[key] = kernel_name(op)
                         with module_end(op):
                             _build(made[key], view)
                     _call(made[key], view, source, target)
             op.operation.erase()
-
-
-def _has_rows(kind: ir.MemRefType) -> bool:
-    """Whether a memref has rows of neighbouring elements."""
-    if kind.rank == 0:
-        return False
-    strides, _ = kind.get_strides_and_offset()
-    return strides[-1] == 1
 
 
 def _ranges(value: ir.Value) -> list[tuple[ir.Value, ir.Value]]:

@@ -58,6 +58,8 @@ def write_object(path: str, source: str, what: str, make: Callable[[], LinkedObj
         raise TwofourError("expected -o FILE to write the object to, and its header beside it")
     # A folder has no name to give another ending.
     check_results([path], source)
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise TwofourError(f"expected a file to write the object to, got '{path}'")
     header = str(Path(path).with_suffix(".h"))
     if os.path.realpath(header) == os.path.realpath(path):
         raise TwofourError(f"expected another name for the object than that of its header, {path}")

@@ -94,6 +94,9 @@ def _take_passes(arguments: list[str], known: Container[str]) -> tuple[list[str]
     passes, others = [], []
     words = iter(arguments)
     for word in words:
+        if f"-{word}".partition("=")[0] in known:
+            # As mlir-opt takes it, and passes are named.
+            word = f"-{word}"
         match = _PASS.fullmatch(word)
         if word == "--":
             others += [word, *words]

@@ -2,8 +2,10 @@
 """Programs as C links them: LLVM IR and objects that show C interfaces alone, and a header."""
 
 from twofour.analysis import Source
+from twofour.diagnostics import located_in
 from twofour.identifiers import identifier
 from twofour.mlir import ir, llvm
+from twofour.mlir_support import error_at, nested_ops
 from twofour.options import CompileOptions
 from twofour.targets.cpu.build import compile_cpu
 from twofour.targets.cpu.header import header_text
@@ -33,6 +35,9 @@ def linkable(source: Source, options: CompileOptions) -> tuple[str, str]:
     with module.context, ir.Location.unknown():
         name_implementations(module)
         header = header_text(module, identifier(compiled.program.name))
+        with located_in(compiled.filename):
+            for op in nested_ops(module, "llvm.inline_asm"):
+                raise error_at(op, "expected no assembly in an object")
         lower_to_llvm(module, compiled.filename)
         show_interfaces(module)
         add_rounding(module, str(module))
