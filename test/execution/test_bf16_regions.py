@@ -77,6 +77,24 @@ func.func @program(%a : !f, %b : !b) {{
   return
 }}
 """
+FROM_F32 = """
+!f = !stencil.field<[0,{n}]xf32>
+!t = !stencil.temp<?xf32>
+!b = !stencil.field<[0,{n}]xbf16>
+!bt = !stencil.temp<?xbf16>
+func.func @program(%a : !f, %b : !b) {{
+  %s = stencil.load %a : !f -> !t
+  %r = stencil.apply(%u = %s : !t) -> (!bt) {{
+    %x = stencil.access %u[0] : !t
+    %y = math.absf %x : f32
+    %p = math.copysign %y, %x : f32
+    %z = arith.truncf %p : f32 to bf16
+    stencil.return %z : bf16
+  }}
+  stencil.store %r to %b(<[0], [{n}]>) : !bt to !b
+  return
+}}
+"""
 # A comparison's result in another type, and the word for that in NumPy.
 COMPARED = {
     "arith.extsi %o : i1 to i8": np.int8,
@@ -97,9 +115,14 @@ def numbers() -> tuple[np.ndarray, np.ndarray]:
     return bits.view(ml_dtypes.bfloat16), others.view(ml_dtypes.bfloat16)
 
 
-def program(path, code: str, kind: str):
-    path.write_text(TEXT.format(n=1 << 16, code=code, kind=kind))
+def program(path, text: str):
+    path.write_text(text)
     return twofour.compile(path)
+
+
+def of_two(path, code: str, kind: str):
+    """A program that computes %z, of a type, from %x and %y."""
+    return program(path, TEXT.format(n=1 << 16, code=code, kind=kind))
 
 
 def assert_same(got, expected):
@@ -119,7 +142,7 @@ def test_every_number(tmp_path, op):
         # NumPy takes zeros of either sign for the same.
         zeros = (x.astype(np.float32) == 0) & (y.astype(np.float32) == 0)
         x, y, expected = (np.where(zeros, x[1], v) for v in (x, y, expected))
-    assert_same(program(tmp_path / "p.mlir", f"%z = {op}", "bf16")(x, y), expected)
+    assert_same(of_two(tmp_path / "p.mlir", f"%z = {op}", "bf16")(x, y), expected)
 
 
 @pytest.mark.parametrize("way", PRODUCTS)
@@ -128,7 +151,16 @@ def test_products(tmp_path, way):
     with np.errstate(all="ignore"):
         expected = x * y
     assert ((abs(expected) < 2.0**-126) & (expected != 0)).sum() > 500
-    assert_same(program(tmp_path / "p.mlir", PRODUCTS[way], "bf16")(x, y), expected)
+    assert_same(of_two(tmp_path / "p.mlir", PRODUCTS[way], "bf16")(x, y), expected)
+
+
+def test_nan_stays_nan(tmp_path):
+    """Also where its upper half alone is an infinity, or rounding it would be a number."""
+    bits = np.array([0x7F800001, 0xFF800001, 0x7FFFFFFF, 0xFFFFFFFF, 0x7FC00000], np.uint32)
+    text = FROM_F32.format(n=len(bits))
+    got = np.asarray(program(tmp_path / "p.mlir", text)(bits.view(np.float32))).view(np.uint16)
+    assert ((got & 0x7FFF) > 0x7F80).all()
+    assert np.array_equal(got >> 15, bits >> 31)
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -141,7 +173,7 @@ def test_fused_multiply_adds_are_rounded_once(tmp_path, sign):
     assert (expected != twice).sum() > 50
     code = f"%k = arith.constant {sign * 2.0**-100} : bf16\n    %z = math.fma %x, %y, %k : bf16"
     inputs = (v.astype(ml_dtypes.bfloat16) for v in (x, y))
-    got = np.asarray(program(tmp_path / "p.mlir", code, "bf16")(*inputs)).view(ml_dtypes.bfloat16)
+    got = np.asarray(of_two(tmp_path / "p.mlir", code, "bf16")(*inputs)).view(ml_dtypes.bfloat16)
     assert np.array_equal(got.astype(np.float64), expected)
 
 
@@ -149,7 +181,7 @@ def test_fused_multiply_adds_are_rounded_once(tmp_path, sign):
 def test_comparisons_in_other_types(tmp_path, op):
     x, y = numbers()
     code = f"%o = arith.cmpf ogt, %x, %y : bf16\n    %z = {op}"
-    got = program(tmp_path / "p.mlir", code, op.split()[-1])(x, y)
+    got = of_two(tmp_path / "p.mlir", code, op.split()[-1])(x, y)
     dtype = COMPARED[op]
     with np.errstate(invalid="ignore"):
         truth = (x > y).astype(np.int8)
@@ -176,7 +208,7 @@ def test_integers_are_rounded_once(tmp_path, width, op, target):
         (1 << p) + odd * (1 << max(p - 8, 0)) + d
         for p in range(width)
         for odd in (0, 1, 3, 255)
-        for d in (-1, 0, 1)
+        for d in (-1, 0, 1, 1 << 10, -(1 << 10))
     }
     numbers = sorted(x for n in {0, low, high - 1, *some} for x in (n, -n) if low <= x < high)
     path = tmp_path / "p.mlir"

@@ -172,6 +172,22 @@ func.func @other(%u: !stencil.field<#stencil.bounds<[0], [1]>, f32>) {{
     np.testing.assert_array_equal(program(u, steps=2)[1:9], u[1:9] / 4)
 
 
+def test_memory_of_no_axis_that_nothing_reads(compiled_for_cpu):
+    program = compiled_for_cpu(f"""
+func.func @f(%u: {FIELD}, %v: {FIELD}, %number: memref<f64>) {{
+  %s = arith.constant 3.0 : f64
+  {load("%t", "%u")}
+  {apply("r", "%s")}
+  {store("%r", "%v")}
+  return
+}}
+""")
+    u = np.arange(10.0)
+    expected = u.copy()
+    expected[1:9] *= 3
+    np.testing.assert_array_equal(program(u), expected)
+
+
 def test_a_number_in_memory_and_a_buffer_of_any_length(compiled_for_cpu):
     program = compiled_for_cpu(f"""
 func.func @f(%u: {FIELD}, %v: {FIELD}, %number: memref<f64>) {{

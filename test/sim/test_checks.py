@@ -86,6 +86,15 @@ def test_alignment(access, offset):
     Run(single + access.format(0) + ";", shared=64)
 
 
+@pytest.mark.parametrize("more, kind", [(2, "misaligned"), (256, "out of bounds")])
+def test_the_thread_at_fault_is_named(more, kind):
+    setup = "mov.u32 %r5, buffer; setp.eq.u32 %p0, %r0, 5; "
+    found = fault(
+        setup + f"@%p0 add.u32 %r5, %r5, {more}; ld.shared.u32 %r9, [%r5];", kind, shared=128
+    )
+    assert found.place.thread == (5, 0, 0)
+
+
 def test_uninitialised_memory():
     fault(STORE + "ld.shared.u32 %r9, [%r6+128];", "uninitialised read", shared=256)
     Run(STORE + "ld.shared.u32 %r9, [%r6];", shared=256)
