@@ -88,7 +88,7 @@ def test_alignment(access, offset):
 
 @pytest.mark.parametrize("more, kind", [(2, "misaligned"), (256, "out of bounds")])
 def test_the_thread_at_fault_is_named(more, kind):
-    setup = "mov.u32 %r5, buffer; setp.eq.u32 %p0, %r0, 5; "
+    setup = "mov.u32 %r5, buffer; add.u32 %r5, %r5, 16; setp.eq.u32 %p0, %r0, 5; "
     found = fault(
         setup + f"@%p0 add.u32 %r5, %r5, {more}; ld.shared.u32 %r9, [%r5];", kind, shared=128
     )
