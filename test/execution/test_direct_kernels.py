@@ -130,7 +130,7 @@ def test_every_extent_and_alignment(monkeypatch, name, dtype, tile, pitch):
 @pytest.mark.parametrize(
     ("name", "by_columns", "dtype"),
     [
-        ("an5d_box3d2r", True, "f32"),
+        pytest.param("an5d_box3d2r", True, "f32", marks=pytest.mark.full),
         pytest.param("an5d_box3d2r", True, "f64", marks=pytest.mark.full),
         pytest.param("an5d_box3d2r", False, "f64", marks=pytest.mark.full),
         pytest.param("an5d_box3d2r", False, "f32", marks=pytest.mark.full),

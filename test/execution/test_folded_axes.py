@@ -62,7 +62,7 @@ def seen_as(stepper, shape):
     return stepper.plan(shape).programs.shape
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(folded_cases(), STEPS, st.sampled_from([*DTYPES]), st.integers(1, 2))
 def test_values_are_those_of_the_reference_and_bits_those_of_single_steps(
     case, steps, dtype, threads

@@ -33,7 +33,6 @@ SAMPLE = {
     "advect1d_beam_warming",
     "heat2d_ftcs",
     "advect2d_ctu",
-    "heat3d_ftcs",
     "curlcurl_diag3d",
 }
 

@@ -236,7 +236,7 @@ def test_what_a_program_stores(tmp_path, monkeypatch, target, threads, skews):
     depths = skew_small_arrays(monkeypatch, rows=40) if skews else []
     path = tmp_path / "program.mlir"
 
-    @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
     @given(programs(skews))
     def check(program):
         fields, ops = program

@@ -9,6 +9,7 @@ import pytest
 
 import kernel_cases as cases
 import twofour
+from turns import in_turn
 from twofour.errors import TwofourError
 from twofour.runtime import parse_boundary, slices
 from twofour.runtime.tiles import runs
@@ -60,9 +61,14 @@ def misaligned(u):
     return shifted
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("shape", [(23,), (19, 23), (300, 500), (5, 7, 11)])
-@pytest.mark.parametrize("boundary", ["fixed", "periodic", "constant(0.5)", "reflect"])
+BOUNDARIES = [("fixed",), ("periodic",), ("constant(0.5)",), ("reflect",)]
+SHAPES = [((23,), 1), ((19, 23), 2), ((300, 500), 1), ((5, 7, 11), 2)]
+MORE_SHAPES = [((23,), 2), ((19, 23), 1), ((300, 500), 2), ((5, 7, 11), 1)]
+
+
+@pytest.mark.parametrize(
+    "boundary, shape, threads", list(in_turn(BOUNDARIES, [*SHAPES, *MORE_SHAPES], 2))
+)
 def test_calls_made_again(boundary, shape, threads):
     step = stencil(len(shape), boundary=boundary, threads=threads)
     step(random(shape))
@@ -99,9 +105,10 @@ def by_slices(made, u, steps):
     return result
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("boundary", ["fixed", "periodic", "constant(0.5)", "reflect"])
-@pytest.mark.parametrize("steps", [2, 7, 20, 37])
+SWEEPS = [(2, 1), (7, 2), (20, 1), (37, 2), (2, 2), (7, 1), (20, 2), (37, 1)]
+
+
+@pytest.mark.parametrize("boundary, steps, threads", list(in_turn(BOUNDARIES, SWEEPS, 2)))
 def test_several_sweeps(boundary, steps, threads):
     """In tiles of two steps: some take two new arrays, and one step is left of odd numbers."""
 

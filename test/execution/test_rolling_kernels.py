@@ -32,7 +32,7 @@ SAMPLE = [
     ("heat3d_ftcs", "f64"),
     ("curlcurl_diag3d", "f32"),
     # So many terms that all steps are one loop, some of which write nothing.
-    ("acoustic_iso3d_o16", "f16"),
+    pytest.param("acoustic_iso3d_o16", "f16", marks=pytest.mark.full),
 ]
 LEVELS = [
     ("heat1d_ftcs", "f64", 4, (997,)),

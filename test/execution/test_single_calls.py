@@ -148,7 +148,7 @@ def test_random_programs(tmp_path, monkeypatch):
     share_small_work(monkeypatch)
     framed = []
 
-    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
     @given(
         programs().filter(leaves_its_input),
         st.tuples(*[st.sampled_from(MODES)] * 2),

@@ -13,7 +13,9 @@ from twofour.targets.gpu.build import compile_gpu
 SHAPES = {"laplacian1d_o8": (70001,), "wrf_advection5_2d": (61, 300), "heat3d_ftcs": (150, 9, 140)}
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize(
+    "name", [*list(SHAPES)[:2], pytest.param("heat3d_ftcs", marks=pytest.mark.full)]
+)
 def test_any_number_of_blocks(name):
     kernel = cases.KERNELS[name]
     bundle = compile_gpu(kernel, CompileOptions("sim:sm_90", "stream", "f16")).bundle

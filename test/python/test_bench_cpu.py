@@ -232,7 +232,7 @@ def test_every_experiment_has_labelled_figures():
 
 
 @needs_gcc
-@pytest.mark.parametrize("steps", [2, 3, pytest.param(4, marks=pytest.mark.full)])
+@pytest.mark.parametrize("steps", [2, *(pytest.param(n, marks=pytest.mark.full) for n in (3, 4))])
 def test_programs_over_several_fields_are_those_of_the_loops_in_c(steps):
     setting = replace(SMALL, sizes=SMALL.sizes[:1], threads=(1,), steps=steps)
     found = evaluate(["fields"], setting, DATE, "c")

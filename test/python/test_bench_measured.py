@@ -126,6 +126,7 @@ def test_what_is_absent_is_named(bare, monkeypatch):
     assert left[2]["reason"] == "out of memory: 1 byte left"
 
 
+@pytest.mark.full
 def test_kernels_outside_of_the_paper_have_few_baselines_in_f32_and_f64(tmp_path):
     prepare.prepare(str(tmp_path), "sm_90", ("klein_gordon1d_o6", "heat1d_ftcs"))
     plan = load_plan(str(tmp_path))

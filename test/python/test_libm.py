@@ -31,7 +31,6 @@ def called(text):
     [
         ("f64", "expm1", 1),
         ("f32", "expm1f", 1),
-        ("bf16", "expm1f", 1),
         ("vector<4xf64>", "expm1", 4),
         ("vector<8xf16>", "expm1f", 8),
     ],

@@ -56,7 +56,7 @@ def products_of_row(rows, row):
     ]
 
 
-@settings(deadline=None, max_examples=300, derandomize=True)
+@settings(deadline=None, max_examples=150, derandomize=True)
 @given(stencils(), st.integers(1, 8), st.integers(0, 1))
 def test_rows_are_the_stencil(stencil, count, first):
     rows = sum_row_pairs([paired(stencil)], count, first)
@@ -70,7 +70,7 @@ def test_rows_are_the_stencil(stencil, count, first):
         assert {at: w for at, w in found.items() if w} == exact
 
 
-@settings(deadline=None, max_examples=300, derandomize=True)
+@settings(deadline=None, max_examples=150, derandomize=True)
 @given(stencils(), st.integers(1, 8), st.integers(0, 1))
 def test_rows_beside_change_nothing(stencil, count, first):
     """Every even row has the products of one that is summed up alone, in order, and every odd."""
@@ -81,7 +81,7 @@ def test_rows_beside_change_nothing(stencil, count, first):
         assert products_of_row(rows, row) == products_of_row(alone, 0)
 
 
-@settings(deadline=None, max_examples=300, derandomize=True)
+@settings(deadline=None, max_examples=150, derandomize=True)
 @given(stencils(), st.integers(0, 1))
 def test_weights_of_a_point_stay_comparable(stencil, first):
     """What the error bound counts: parts of a weight, in absolute values, and roundings."""
@@ -95,7 +95,7 @@ def test_weights_of_a_point_stay_comparable(stencil, first):
     assert parts.keys() == weights.keys()
 
 
-@settings(deadline=None, max_examples=300, derandomize=True)
+@settings(deadline=None, max_examples=150, derandomize=True)
 @given(stencils())
 def test_pairs_are_adjacent_and_complete(stencil):
     terms = terms_of(*stencil, reassociate=True)

@@ -85,7 +85,7 @@ def test_every_pair_of_boundaries(boundary):
             check(weights, ",".join(boundary), shape, steps, extents, blocks=blocks)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data(), st.integers(1, 3))
 def test_random_stencils(data, rank):
     weights, boundary, shape, extents = data.draw(random_cases(rank))
@@ -93,7 +93,7 @@ def test_random_stencils(data, rank):
     check(weights, boundary, shape, data.draw(st.integers(1, 4)), extents, blocks=blocks)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_random_stencils_in_streamed_tiles(data):
     points = data.draw(st.lists(st.tuples(*[OFFSETS] * 3), min_size=1, max_size=5, unique=True))
@@ -307,7 +307,7 @@ def commands_of(program):
         ]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.data(), st.integers(1, 3))
 def test_tiles_that_share_commands_do_what_they_would_alone(data, rank):
     points = data.draw(st.lists(st.tuples(*[OFFSETS] * rank), min_size=1, max_size=4, unique=True))
