@@ -1,13 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rounding from f64 to f16, which LLVM calls a function for that no library may have."""
+"""Rounding to 16 bits, to nearest even, which LLVM calls functions for that no library may have."""
 
 from twofour.mlir import ir
+from twofour.mlir_support import nested_ops
 
+# For what is not done in f32 before (vector.reduction, ops of the LLVM dialect). In integers; NaNs
+# stay NaNs. LLVM must not take these functions for unused, and several objects of a program may
+# have them.
+_FROM_F32_TO_BF16 = """
+llvm.func weak_odr hidden @__truncsfbf2(%x: f32) -> bf16 {
+  %sixteen = llvm.mlir.constant(16 : i32) : i32
+  %one = llvm.mlir.constant(1 : i32) : i32
+  %half = llvm.mlir.constant(32767 : i32) : i32
+  %quiet = llvm.mlir.constant(64 : i32) : i32
+  %bits = llvm.bitcast %x : f32 to i32
+  %upper = llvm.lshr %bits, %sixteen : i32
+  %tie = llvm.and %upper, %one : i32
+  %more = llvm.add %bits, %half : i32
+  %sum = llvm.add %more, %tie : i32
+  %rounded = llvm.lshr %sum, %sixteen : i32
+  %is_nan = llvm.fcmp "uno" %x, %x : f32
+  %nan = llvm.or %upper, %quiet : i32
+  %chosen = llvm.select %is_nan, %nan, %rounded : i1, i32
+  %word = llvm.trunc %chosen : i32 to i16
+  %result = llvm.bitcast %word : i16 to bf16
+  llvm.return %result : bf16
+}
+"""
 # Rounding twice would be wrong near the middle of two numbers. Of what f32 cannot hold, the number
-# towards zero with its last bit set lies on the same side of every middle. LLVM must not take the
-# function for unused, and several objects of a program may have it.
-_FUNCTION = """
-llvm.func weak_odr hidden @__truncdfhf2(%x: f64) -> f16 {
+# towards zero with its last bit set lies on the same side of every middle.
+_FROM_F64 = """
+llvm.func weak_odr hidden @NAME(%x: f64) -> TYPE {
   %one = llvm.mlir.constant(1 : i32) : i32
   %near = llvm.fptrunc %x : f64 to f32
   %back = llvm.fpext %near : f32 to f64
@@ -21,18 +44,33 @@ llvm.func weak_odr hidden @__truncdfhf2(%x: f64) -> f16 {
   %odd = llvm.or %lower, %one : i32
   %chosen = llvm.select %is_inexact, %odd, %bits : i1, i32
   %between = llvm.bitcast %chosen : i32 to f32
-  %result = llvm.fptrunc %between : f32 to f16
-  llvm.return %result : f16
+  ROUND
+  llvm.return %result : TYPE
 }
 """
 
 
+def _from_f64(name: str, kind: str, rounding: str) -> str:
+    return _FROM_F64.replace("NAME", name).replace("TYPE", kind).replace("ROUND", rounding)
+
+
+_FUNCTIONS = "\n".join(
+    [
+        _FROM_F32_TO_BF16,
+        _from_f64("__truncdfhf2", "f16", "%result = llvm.fptrunc %between : f32 to f16"),
+        _from_f64(
+            "__truncdfbf2", "bf16", "%result = llvm.call @__truncsfbf2(%between) : (f32) -> bf16"
+        ),
+    ]
+)
+
+
 def add_rounding(module: ir.Module, text: str) -> None:
-    """Add the function to a module of the LLVM dialect whose `text` has numbers of 16 bits."""
+    """Add the functions to a module of the LLVM dialect whose `text` has numbers of 16 bits."""
     if "f16" not in text:
         return
     with module.context, ir.Location.unknown():
-        source = ir.Module.parse(_FUNCTION)
+        source = ir.Module.parse(_FUNCTIONS)
         with ir.InsertionPoint(module.body):
-            for function in source.body.operations:
+            for function in nested_ops(source.operation, "llvm.func"):
                 function.operation.clone()
