@@ -221,6 +221,7 @@ def analyse(
         name = select_function(module, options.function, filename).attributes["sym_name"].value
         _keep_called(module, name)
         _check_symbols(module)
+        _check_vectors(module)
         _keep_own_attributes(module)
         passes = front_passes(options, options.dtype is not None and not is_kernel)
         # The sparse schedule of the CPU executes the layouts that there are; others have their own.
@@ -290,6 +291,15 @@ def _check_symbols(module: ir.Module) -> None:
             if name in called:
                 raise error_at(op, f"expected a body, got a declaration of @{name} alone")
             op.operation.erase()
+
+
+def _check_vectors(module: ir.Module) -> None:
+    """Raise TwofourError at a vector of a length that is known at run time alone."""
+    for op in nested_ops(module):
+        for value in op.operation.results:
+            kind = value.type
+            if isinstance(kind, ir.VectorType) and kind.scalable:
+                raise error_at(op, f"expected a vector of known length, got {kind}")
 
 
 def _keep_own_attributes(module: ir.Module) -> None:

@@ -61,6 +61,9 @@ PRODUCTS = {
     %w = vector.fma %p, %q, %k : vector<3xbf16>
     %z = vector.extract %w[2] : bf16 from vector<3xbf16>""",
 }
+# 1 + 2^-8 + 2^-8 is a number, 1 + 2^-8 none.
+ALL_LANES = """%w = vector.broadcast %y : bf16 to vector<2xbf16>
+    %z = "vector.reduction"(%w, %x) <{kind = #vector.kind<add>}> : (vector<2xbf16>, bf16) -> bf16"""
 OF_ONE = """
 !f = !stencil.field<[0,{n}]x{kind}>
 !t = !stencil.temp<?x{kind}>
@@ -147,6 +150,14 @@ def test_nan_stays_nan(tmp_path):
     got = np.asarray(program(tmp_path / "p.mlir", text)(bits.view(np.float32))).view(np.uint16)
     assert ((got & 0x7FFF) > 0x7F80).all()
     assert np.array_equal(got >> 15, bits >> 31)
+
+
+def test_lanes_are_added_before_they_are_rounded(tmp_path):
+    """Subnormal numbers as well, and halves of what a number of bf16 tells apart."""
+    x, y = np.array([[2e-39, 1, -3], [1e-39, 2**-8, 7]]).astype(ml_dtypes.bfloat16)
+    text = TEXT.format(n=len(x), code=ALL_LANES, kind="bf16")
+    expected = (x.astype(np.float32) + 2 * y.astype(np.float32)).astype(ml_dtypes.bfloat16)
+    assert_same(program(tmp_path / "p.mlir", text)(x, y), expected)
 
 
 @pytest.mark.parametrize("sign", [1, -1])

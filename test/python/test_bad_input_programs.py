@@ -132,6 +132,19 @@ def test_invalid_programs(capfd, folder, tool, words, old, new, at, message):
             "10:10",
             "expected an integer of at most 64 bits beside a float, got i65",
         ),
+        (
+            [
+                ("arith.mulf %s, %h : f64", "vector.extract %v[0] : f64 from vector<[4]xf64>"),
+                ("%h =", "%v = vector.broadcast %s : f64 to vector<[4]xf64>\n%h ="),
+            ],
+            "8:10",
+            "expected a vector of known length, got vector<[4]xf64>",
+        ),
+        (
+            [("arith.mulf %s, %h", "llvm.fmul %s, %h"), ("f64", "bf16")],
+            "9:10",
+            "expected an op of arith or math on bf16",
+        ),
         ([("  return", "  gpu.barrier\n  return")], "13:3", "the CPU target has code for"),
         (
             [

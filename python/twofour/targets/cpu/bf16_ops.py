@@ -14,14 +14,19 @@ from functools import partial
 
 from twofour.codegen.cpu.bf16 import fma_bf16, integer_to_bf16, narrow_bf16, widen_bf16
 from twofour.mlir import ir, math
+from twofour.mlir_support import error_at
 
 _ARITHMETIC = """addf cmpf divf extf maximumf maxnumf minimumf minnumf mulf negf remf sitofp subf
     truncf uitofp"""
+# What is LLVM's own already, and would be left to it.
+_OF_LLVM = frozenset(f"llvm.{name}" for name in "fadd fcmp fdiv fmul fneg frem fsub".split())
 # What computes with floats, or rounds to them.
 ON_FLOATS = frozenset(
     (
         *(f"arith.{name}" for name in _ARITHMETIC.split()),
         "vector.fma",
+        "vector.reduction",
+        *_OF_LLVM,
         *(op.OPERATION_NAME for op in vars(math).values() if hasattr(op, "OPERATION_NAME")),
     )
 )
@@ -36,12 +41,17 @@ _DIRECT = {
 
 
 def widen_ops(ops: Iterable) -> list:
-    """Replace those of the ops that are on bf16 by such on f32; returns the ops there are now."""
+    """Replace those of the ops that are on bf16 by such on f32; returns the ops there are now.
+
+    Raises TwofourError for one of LLVM's on bf16.
+    """
     now = []
     for op in ops:
         if not _is_replaced(op):
             now.append(op)
             continue
+        if op.operation.name in _OF_LLVM:
+            raise error_at(op, "expected an op of arith or math on bf16")
         with ir.InsertionPoint(op), op.location:
             results = _narrowed(op, now)
         for old, new in zip(op.results, results, strict=True):
