@@ -6,7 +6,6 @@
 
 from dataclasses import dataclass, field
 
-from twofour.codegen.cpu.kernel_abi import PAST_CACHES_ATTRIBUTE
 from twofour.context import make_context
 from twofour.diagnostics import located_in
 from twofour.dialects.nm.ops import PATCH_OPERATORS, SparsePatchMatmulOp, permutation_of
@@ -30,7 +29,6 @@ from twofour.dialects.stencil.transforms.fuse_steps import (
     linear_step,
 )
 from twofour.dialects.stencil.transforms.infer_bounds import InferBoundsPass
-from twofour.dialects.stencil.transforms.time_tile import TIME_TILE_ATTRIBUTE
 from twofour.dialects.stencil.transforms.to_nm import ConvertStencilToNmPass
 from twofour.errors import SourceLocation, TwofourError
 from twofour.frontend.source import ProgramText, parse_module
@@ -42,22 +40,12 @@ from twofour.mlir_support import error_at, functions, nested_ops, source_locatio
 from twofour.options import CompileOptions
 from twofour.passes import ModulePass
 from twofour.pipeline import PassElement, PipelineOptions, run_pipeline
-from twofour.program import ROTATION_ATTRIBUTE, Program, describe, select_function
+from twofour.program import Program, describe, select_function
 from twofour.reach import Reach, reach_of
+from twofour.selection import keep_program
 
 # What is compiled: a kernel, the path of a file (`-`: standard input), or what was read from it.
 Source = str | Kernel | ProgramText
-
-# Attributes of the project's dialects begin with these.
-OWN_PREFIXES = ("stencil.", "nm.")
-# What the functions of a program that is read may say of themselves.
-KNOWN_ATTRIBUTES = {
-    "sym_name",
-    "sym_visibility",
-    "function_type",
-    ROTATION_ATTRIBUTE,
-    TIME_TILE_ATTRIBUTE,
-}
 
 
 @dataclass(frozen=True)
@@ -219,10 +207,7 @@ def analyse(
     """
     with module.context, ir.Location.unknown(), located_in(filename):
         name = select_function(module, options.function, filename).attributes["sym_name"].value
-        _keep_called(module, name)
-        _check_symbols(module)
-        _check_vectors(module)
-        _keep_own_attributes(module)
+        keep_program(module, name)
         passes = front_passes(options, options.dtype is not None and not is_kernel)
         # The sparse schedule of the CPU executes the layouts that there are; others have their own.
         if not _takes_layouts(options) and nested_ops(module, *PATCH_OPERATORS):
@@ -256,65 +241,6 @@ def lay_out(module: ir.Module, filename: str) -> list[SparseLayout]:
 def describe_layouts(module: ir.Module) -> list[SparseLayout]:
     """The 2:4 operators of a module."""
     return [_layout(op) for op in nested_ops(module, SparsePatchMatmulOp.OPERATION_NAME)]
-
-
-def _keep_called(module: ir.Module, name: str) -> None:
-    """Erase the functions that a run of @name does not call."""
-    by_name = {f.attributes["sym_name"].value: f for f in nested_ops(module, "func.func")}
-    called, waiting = set(), [name]
-    while waiting:
-        current = waiting.pop()
-        if current in by_name and current not in called:
-            called.add(current)
-            calls = nested_ops(by_name[current], "func.call")
-            waiting += [call.attributes["callee"].value for call in calls]
-    for other in by_name.keys() - called:
-        by_name[other].operation.erase()
-
-
-def _check_symbols(module: ir.Module) -> None:
-    """Raise TwofourError for calls that cannot be linked, and for functions that only we make.
-
-    So it does for what would run outside of functions. Declarations that nothing calls are erased.
-    """
-    for op in module.body.operations:
-        if op.regions and "sym_name" not in op.attributes and op.operation.name != "builtin.module":
-            raise error_at(op, "expected code in functions alone")
-    called = {op.attributes["callee"].value for op in nested_ops(module, "func.call")}
-    for op in nested_ops(module, "func.func"):
-        name = op.attributes["sym_name"].value
-        if STEPS_ATTRIBUTE in op.attributes:
-            raise error_at(op, f"expected no {STEPS_ATTRIBUTE}: fused steps are made, not read")
-        if PAST_CACHES_ATTRIBUTE in op.attributes:
-            raise error_at(op, f"expected no {PAST_CACHES_ATTRIBUTE}: kernels are made, not read")
-        if not op.regions[0].blocks:
-            if name in called:
-                raise error_at(op, f"expected a body, got a declaration of @{name} alone")
-            op.operation.erase()
-
-
-def _check_vectors(module: ir.Module) -> None:
-    """Raise TwofourError at a vector of a length that is known at run time alone."""
-    for op in nested_ops(module):
-        for value in op.operation.results:
-            kind = value.type
-            if isinstance(kind, ir.VectorType) and kind.scalable:
-                raise error_at(op, f"expected a vector of known length, got {kind}")
-
-
-def _keep_own_attributes(module: ir.Module) -> None:
-    """Drop attributes of other dialects, and all that functions say beyond KNOWN_ATTRIBUTES.
-
-    They speak of how LLVM is to make the code of what was read (`passthrough`, `llvm.byval`,
-    `nvvm.kernel`); the code is ours, and over some of them LLVM ends the process.
-    """
-    for op in (module, *nested_ops(module)):
-        attributes = op.operation.attributes
-        is_function = op.operation.name == "func.func"
-        for name in list(attributes):
-            is_foreign = "." in name and not name.startswith(OWN_PREFIXES)
-            if is_foreign or (is_function and name not in KNOWN_ATTRIBUTES):
-                del attributes[name]
 
 
 def _check_admitted(
