@@ -13,7 +13,8 @@ from twofour.mlir_support import functions, nested_ops, op_names
 from twofour.options import CompileOptions
 from twofour.runtime.native import descriptor
 from twofour.targets.cpu.build import compile_cpu
-from twofour.targets.cpu.jit import CompiledModule
+from twofour.targets.cpu.jit import CompiledModule, lower_to_llvm
+from twofour.targets.cpu.linking import C_INTERFACE
 from twofour.targets.cpu.row_pointers import point_at_rows
 
 VIEW = "memref<?x?x?xf64, strided<[?, ?, 1], offset: ?>>"
@@ -191,11 +192,26 @@ def test_accesses_keep_what_they_say_of_themselves():
 def test_kernels_have_no_other_accesses(name):
     compiled = compile_cpu(built_in_kernels()[name], CompileOptions(dtype="f64"))
     names = set()
-    for function in functions(compiled.module.operation):
-        if INPUTS_ATTRIBUTE in function.attributes:
-            names |= op_names(function)
+    with compiled.module.context, ir.Location.unknown():
+        for function in functions(compiled.module.operation):
+            if INPUTS_ATTRIBUTE in function.attributes:
+                point_at_rows(function)
+                names |= op_names(function)
     assert "llvm.load" in names
     assert not names & {"vector.load", "vector.maskedload", "vector.store", "vector.maskedstore"}
+
+
+def test_kernels_that_are_lowered_step_through_rows():
+    compiled = compile_cpu(built_in_kernels()["heat2d_ftcs"], CompileOptions(dtype="f64"))
+    with compiled.module.context, ir.Location.unknown():
+        lower_to_llvm(compiled.module)
+    kernels = [
+        op
+        for op in compiled.module.body.operations
+        if INPUTS_ATTRIBUTE in op.attributes and not op.sym_name.value.startswith(C_INTERFACE)
+    ]
+    assert len(kernels) == 2
+    assert all("llvm.intr.strip.invariant.group" in op_names(kernel) for kernel in kernels)
 
 
 LOOPS = """

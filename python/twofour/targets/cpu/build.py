@@ -19,7 +19,6 @@ from twofour.analysis import (
 )
 from twofour.codegen.cpu.direct_kernel import DirectKernel, Terms
 from twofour.codegen.cpu.elements import ElementCode
-from twofour.codegen.cpu.kernel_abi import INPUTS_ATTRIBUTE
 from twofour.codegen.cpu.vector_unit import vector_unit
 from twofour.codegen.rolled_loops import keep_outer_loops_rolled
 from twofour.diagnostics import located_in
@@ -44,7 +43,6 @@ from twofour.mlir_support import nested_ops
 from twofour.options import CompileOptions
 from twofour.passes import ModulePass
 from twofour.program import select_function
-from twofour.targets.cpu.row_pointers import point_at_rows
 from twofour.targets.inlining import inline_calls
 
 
@@ -155,9 +153,6 @@ def compile_module(
         run_passes(module, lowering, filename)
         inline_calls(module, filename)
         keep_outer_loops_rolled(module)
-        for function in nested_ops(module, "func.func"):
-            if INPUTS_ATTRIBUTE in function.attributes:
-                point_at_rows(function)
     found.passes += lowering
     return CompiledCpu(**vars(found), layouts=layouts, time_tile=tile)
 

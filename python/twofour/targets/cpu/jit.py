@@ -17,6 +17,7 @@ from twofour.targets.cpu.bf16_ops import ON_FLOATS, widen_ops
 from twofour.targets.cpu.libm import FUNCTIONS, call_libm
 from twofour.targets.cpu.linking import C_INTERFACE, hide_functions, rename
 from twofour.targets.cpu.rounding import add_rounding
+from twofour.targets.cpu.row_pointers import point_at_rows
 from twofour.targets.translation import check_translated
 
 # The order matters: vector ops of rank 1 go straight to LLVM, memrefs are finalised last.
@@ -40,7 +41,10 @@ _CALLED_WIDTHS = range(65, 129)
 
 
 def lower_to_llvm(module: ir.Module, filename: str = "-") -> None:
-    """Run the upstream passes that end in the LLVM dialect, in place, and align kernels' stacks."""
+    """Lower a module to the LLVM dialect, in place: kernels step through rows, stacks aligned."""
+    for function in nested_ops(module, "func.func"):
+        if INPUTS_ATTRIBUTE in function.attributes:
+            point_at_rows(function)
     with located_in(filename):
         # Looking through a module takes long enough to do it once.
         found = nested_ops(module, *{*_CONVERSIONS, *ON_FLOATS})
