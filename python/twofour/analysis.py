@@ -6,7 +6,7 @@
 
 from dataclasses import dataclass, field
 
-from twofour.context import make_context
+from twofour.context import context_of_programs
 from twofour.diagnostics import located_in
 from twofour.dialects.nm.ops import PATCH_OPERATORS, SparsePatchMatmulOp, permutation_of
 from twofour.dialects.nm.transforms.compress import CompressPass
@@ -152,8 +152,8 @@ class Analysis:
 
 
 def load_program(source: Source, options: CompileOptions) -> tuple[ir.Module, str]:
-    """The module of a file or a kernel, in a context of its own, and the name to report it by."""
-    context = make_context()
+    """The module of a file or a kernel, and the name to report it by."""
+    context = context_of_programs()
     with context, ir.Location.unknown():
         if isinstance(source, Kernel):
             if options.function is not None:

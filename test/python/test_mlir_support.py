@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the project adds to MLIR's bindings."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from twofour import context
-from twofour.context import make_context
+from twofour.context import context_of_programs, make_context
 from twofour.errors import SourceLocation, TwofourError
 from twofour.mlir import ir
 from twofour.mlir_support import location_of, nested_ops, op_names, source_location
@@ -54,6 +56,15 @@ def test_a_signal_handler_cannot_compile_while_dialects_are_loaded(monkeypatch):
     make_context()
     monkeypatch.undo()
     make_context()
+
+
+def test_programs_of_a_thread_share_contexts():
+    own = context_of_programs()
+    with ThreadPoolExecutor(1) as thread:
+        others = list(thread.map(lambda _: context_of_programs(), range(129)))
+    assert own not in others
+    kept = [others.index(one) for one in others]
+    assert kept == [0] * 64 + [64] * 64 + [128]
 
 
 @pytest.mark.parametrize(
