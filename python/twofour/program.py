@@ -311,10 +311,13 @@ def _rotation(function: func.FuncOp, arguments: list[Argument], loops: bool) -> 
                 )
         return rotation
     rotation = list(range(count))
+    if loops:
+        return tuple(rotation)
     inputs = [a for a in arguments if a.loaded and not a.stored]
-    outputs = [a for a in arguments if a.stored and not a.loaded]
-    for source, target in zip(inputs, outputs, strict=False):
-        if _shape(source) == _shape(target) and not loops:
+    for target in (a for a in arguments if a.stored and not a.loaded):
+        source = next((a for a in inputs if _shape(a) == _shape(target)), None)
+        if source is not None:
+            inputs.remove(source)
             rotation[source.index], rotation[target.index] = target.index, source.index
     return tuple(rotation)
 

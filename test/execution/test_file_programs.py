@@ -228,6 +228,47 @@ def test_store_to_part_of_a_field_keeps_the_rest(compiled):
     close(got, expected)
 
 
+BETWEEN = """
+!field = !stencil.field<[-1,11]xf64>
+!line = !stencil.field<[0,10]xf64>
+!temp = !stencil.temp<?xf64>
+func.func @between(%line : !line, %u : !field, %c : !line, %w : !field, %un : !field,
+                   %wn : !field, %sum : !line) {
+  %t0 = stencil.load %u : !field -> !temp
+  %t1 = stencil.load %w : !field -> !temp
+  %t2 = stencil.load %c : !line -> !temp
+  %t3 = stencil.load %line : !line -> !temp
+  %r, %s, %q = stencil.apply(%a = %t0 : !temp, %b = %t1 : !temp, %k = %t2 : !temp, %l = %t3 : !temp)
+      -> (!temp, !temp, !temp) {
+    %x = stencil.access %a[-1] : !temp
+    %y = stencil.access %b[0] : !temp
+    %z = stencil.access %k[0] : !temp
+    %o = stencil.access %l[0] : !temp
+    %0 = arith.mulf %x, %z : f64
+    %1 = arith.mulf %y, %o : f64
+    %2 = arith.addf %o, %y : f64
+    stencil.return %0, %1, %2 : f64, f64, f64
+  }
+  stencil.store %r to %un(<[0], [10]>) : !temp to !field
+  stencil.store %s to %wn(<[0], [10]>) : !temp to !field
+  stencil.store %q to %sum(<[0], [10]>) : !temp to !line
+  return
+}
+"""
+
+
+def test_outputs_become_the_inputs_of_their_type_in_order(compiled):
+    line, c = random_field((10,), 0), random_field((10,), 1)
+    u, w = random_field((12,), 2), random_field((12,), 3)
+    got = compiled(BETWEEN)(line, u, c, w, steps=3)
+    for _ in range(3):
+        inside, beside = w[1:-1].copy(), u[:-2].copy()
+        u, w = u.copy(), w.copy()
+        u[1:-1], w[1:-1], line = beside * c, inside * line, line + inside
+    for one, expected in zip(got, (u, w, line), strict=True):
+        close(one, expected)
+
+
 @pytest.mark.parametrize("fuse_steps", [1, 2, 4])
 def test_field_of_one_point(compiled, fuse_steps):
     """No point can take several steps in one, so that all of them are single."""

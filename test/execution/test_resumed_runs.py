@@ -82,6 +82,40 @@ def test_one_field_goes_on_with_the_result(compiled, boundary):
     np.testing.assert_array_equal(program(state, steps=2), program(u, steps=5))
 
 
+STORE = "  stencil.store %r to %next(<[0, 0], [20, 9]>) : !temp to !field\n"
+IN_PARTS = STORE.replace("[20, 9]", "[20, 4]") + STORE.replace("[0, 0]", "[2, 6]")
+PERHAPS = f"""\
+  %0 = arith.constant 0 : index
+  %1 = arith.constant 1 : index
+  scf.for %i = %0 to %times step %1 {{
+{STORE}  }}
+"""
+
+
+@pytest.mark.parametrize(
+    "store, boundary, scalars",
+    [
+        (IN_PARTS, ("fixed", "fixed"), []),
+        (IN_PARTS, ("periodic", "fixed"), []),
+        (PERHAPS, ("fixed", "fixed"), [0]),
+        (PERHAPS, ("fixed", "fixed"), [1]),
+    ],
+    ids=["parts", "parts, refreshed", "never", "once"],
+)
+def test_cells_that_calls_leave_are_those_of_the_level_before(compiled, store, boundary, scalars):
+    text = WAVES.replace(STORE, store)
+    if scalars:
+        text = text.replace("%next : !field)", "%next : !field, %times : index)")
+        text = text.replace("0>}", "0, 4>}")
+    program = compiled(text, boundary=boundary)
+    inputs = [random_field((22, 11), number) for number in range(3)]
+    state = program(*inputs, scalars=scalars, resume=True)
+    for steps in (2, 3, 4):
+        whole = program(*inputs, scalars=scalars, steps=steps)
+        np.testing.assert_array_equal(program(*state, scalars=scalars), whole)
+        state = program(*state, scalars=scalars, resume=True)
+
+
 def test_levels_that_only_wait_are_inputs(compiled):
     """The call does not name them, but later ones read them in another's place."""
     text = WAVES.replace("array<i64: 1, 3, 2, 0>", "array<i64: 1, 4, 2, 0, 5, 3>")

@@ -3,13 +3,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from twofour.runtime import FieldSpec, FieldStepper, Launch, Loop, View, element_type
 from twofour.runtime.boundary import MODES, AxisBoundary, parse_boundary
 from twofour.runtime.fields.refills import Refill, refills_of_calls
-from twofour.runtime.fields.writes import read_halos, written_interiors
+from twofour.runtime.fields.writes import covered_fields, read_halos, written_interiors
 from twofour.runtime.loops import Recurring
 
 F64 = element_type("f64")
@@ -95,8 +95,8 @@ def programs(draw):
     return fields, rotation, boundary, draw(st.integers(1, 9))
 
 
-def stepper_of(fields, rotation, boundary, knows_what_is_written, around_read=None):
-    """A stepper whose calls write interiors alone.
+def stepper_of(fields, rotation, boundary, knows_what_is_written, around_read=None, left=()):
+    """A stepper whose calls write interiors alone, of the fields `left` not the last row.
 
     They read all cells of what they load, or of some the interior alone where `around_read` has
     those that they read around it; the stepper is told what it is to know.
@@ -116,13 +116,17 @@ def stepper_of(fields, rotation, boundary, knows_what_is_written, around_read=No
                 for shift in (-1, 1):
                     around = around + np.roll(arguments[position], shift, axis) * (position + 0.25)
         for field in written:
-            box = tuple(map(slice, *field.interior))
+            lower, (rows, *others) = field.interior
+            box = tuple(map(slice, lower, (rows - (field.position in left), *others)))
             mine = np.broadcast_to(around, field.shape)[box]
             arguments[field.position][box] = 0.1 * mine - field.position / 3
 
     known = frozenset(field.position for field in written) if knows_what_is_written else None
     read = around_read if knows_what_is_written else None
-    return FieldStepper(fields, rotation, lambda: call, boundary, written=known, read=read)
+    covered = {field.position for field in written}.difference(left)
+    return FieldStepper(
+        fields, rotation, lambda: call, boundary, written=known, read=read, covered=covered
+    )
 
 
 @given(programs(), st.sets(st.integers(0, 3)), st.booleans())
@@ -140,6 +144,36 @@ def test_results_are_those_of_refilling_all_halos_before_each_call(program, arou
     for mine, expected in zip(one, other, strict=True):
         assert mine.tobytes() == expected.tobytes()
     assert len(steppers[1].halos.refills.items) == 1
+
+
+@given(programs(), st.sets(st.integers(0, 3)), st.booleans())
+@settings(max_examples=300, deadline=None)
+def test_several_calls_are_single_ones_that_follow_each_other(program, left, resume):
+    """Also at cells that calls leave as they are."""
+    fields, rotation, boundary, steps = program
+    # What is not loaded is stored, and becomes an input.
+    assume(
+        all(
+            one.loaded or (one.stored and fields[rotation.index(one.position)].loaded)
+            for one in fields
+        )
+    )
+    # Halos that are refreshed are those of all that take the place of a field.
+    interiors = [one.interior for one in fields]
+    assume(
+        interiors == [interiors[source] for source in rotation]
+        or all(axis.mode == "fixed" for axis in boundary)
+    )
+    rng = np.random.default_rng(3)
+    inputs = [rng.uniform(-1, 1, field.shape) for field in fields if field.loaded]
+    stepper = stepper_of(fields, rotation, boundary, True, None, left)
+    if inputs and not stepper._feeds_back():
+        steps = 1
+    found = stepper.advance(inputs, steps, resume=resume)
+    for _ in range(steps - 1):
+        inputs = stepper.advance(inputs, 1, resume=True)
+    for mine, expected in zip(found, stepper.advance(inputs, 1, resume=resume), strict=True):
+        assert mine.tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize(
@@ -163,6 +197,23 @@ def test_fields_of_different_interiors_are_always_refilled():
     found = stepper_of(fields, LEVELS, parse_boundary("periodic", 1), True).halos.refills
     # Cells between the two interiors are taken over.
     assert found == Recurring((Refill((0, 1), ((1, 2),)),))
+
+
+def test_where_steps_write_every_cell():
+    fields = [FieldSpec(n, F64, (7, 8), False, True, ((1, 1), (5, 6))) for n in range(2)]
+
+    def covered(*boxes):
+        views = [View(1, tuple(map(slice, *box))) for box in boxes]
+        return covered_fields([Launch(None, (), (view,)) for view in views], fields)
+
+    halves = ((0, 1), (3, 6)), ((3, 1), (5, 8))
+    assert covered(*halves) == {1}
+    assert covered(*halves[::-1]) == {1}
+    assert covered(((1, 1), (5, 5)), ((1, 5), (4, 6))) == set()
+    assert covered(((1, 1), (5, 5)), ((6, 0), (7, 8))) == set()
+    whole = Launch(None, (), (View(1, (slice(0, 7), slice(0, 8))),))
+    assert covered_fields([whole], fields) == {1}
+    assert covered_fields([Loop(9, 0, 3, 1, (), (whole,))], fields) == set()
 
 
 def test_where_steps_write():

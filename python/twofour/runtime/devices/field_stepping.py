@@ -8,6 +8,7 @@ from twofour.runtime.devices.stepping import aligned_rows
 from twofour.runtime.fields.spec import FieldSpec
 from twofour.runtime.fields.stepping import FieldStepper
 from twofour.runtime.fields.writes import (
+    covered_fields,
     overwritten,
     read_halos,
     rims_of,
@@ -52,6 +53,7 @@ class DeviceFieldStepper(FieldStepper):
             halos=halos,
             written=written_interiors(plan.steps, fields),
             read=read_halos(plan.steps, fields),
+            covered=covered_fields(plan.steps, fields),
         )
         self._device = plan.memory
         # Halos that are taken over are those of fields that calls write to anyway.

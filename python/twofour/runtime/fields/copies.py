@@ -2,11 +2,11 @@
 """What native code copies for fields: first values, and halos in phases."""
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from twofour.runtime.boundary import HaloRefresh
 from twofour.runtime.box import Box
-from twofour.runtime.fields.spec import FieldSpec
+from twofour.runtime.fields.spec import FieldSpec, heir_of
 from twofour.runtime.rounds.actions import Copy
 
 
@@ -32,7 +32,7 @@ def refreshed(refreshes: Iterable[tuple[int, HaloRefresh]]) -> list[list[Copy]]:
 
 
 def first_values(
-    fields: Iterable[FieldSpec],
+    fields: Collection[FieldSpec],
     rotation: Sequence[int],
     given: Mapping[int, int],
     cells: Callable[[FieldSpec], Iterable[Box]],
@@ -42,15 +42,13 @@ def first_values(
     That are zeros where nobody does. `given` are the buffers that have the first values of loaded
     fields, by their positions, and `cells` those of a field that count.
     """
-    values = dict(given)
     for field in fields:
         if field.loaded:
             continue
         position, boxes = field.position, cells(field)
-        heir = values.get(rotation.index(position))
+        heir = given.get(heir_of(field, fields, rotation))
         if heir is None:
             zero = field.element.storage.type(0)
             yield from (Copy(position, box.slices, None, (), zero) for box in boxes)
         else:
-            values[position] = heir
             yield from copied(heir, position, boxes)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.box import Box
 from twofour.runtime.fields.refills import Refill, refills_of_calls
-from twofour.runtime.fields.spec import FieldSpec
+from twofour.runtime.fields.spec import FieldSpec, heir_of
 from twofour.runtime.halos import Halos
 from twofour.runtime.loops import Recurring
 
@@ -17,7 +17,9 @@ class FieldHalos:
     After a call, argument i takes over the buffer of argument rotation[i]. The halo of every loaded
     field that calls update is refreshed, axis by axis, from its interior; `boundary` holds one
     entry an axis. On axes with boundary `fixed` a field that is only stored takes its halo from the
-    field whose place its buffer takes. `refills` tells of each call what is left to do.
+    field whose place its buffer takes, and so it does its interior unless it is one of the fields
+    `covered`, all of whose interior each call stores to. `refills` tells of each call what is left
+    to do.
 
     A call writes to the interiors of the fields `written` and nowhere else; where that is not known
     it is None, and everything is done before each call. It reads the halos of the fields `read`
@@ -31,9 +33,11 @@ class FieldHalos:
         boundary: Sequence[AxisBoundary],
         halos: Halos,
         written: Collection[int] | None,
-        read: Collection[int] | None = None,
+        read: Collection[int] | None,
+        covered: Collection[int],
     ):
         self._fields, self._rotation, self._boundary = tuple(fields), tuple(rotation), boundary
+        self._covered = covered
         self.refresh = {}
         for field in self._fields:
             if field.interior is not None and len(field.shape) == len(boundary):
@@ -41,7 +45,7 @@ class FieldHalos:
                 if not refresh.empty:
                     self.refresh[field.position] = refresh
         self.inherited = {
-            (heir, field.position): halos.copy(cells, field.interior, field.element)
+            (heir, field.position): halos.copy(cells, self._stored(field), field.element)
             for field, heir, cells in self._heirs()
         }
         self.refills = self._refills(written, read)
@@ -68,13 +72,29 @@ class FieldHalos:
     def _heirs(self) -> Iterator[tuple[FieldSpec, int, Box]]:
         """The fields that take over a halo, from which one each, and the cells of that."""
         for field in self._fields:
-            heir = self._rotation.index(field.position)
-            # Two fields that only change places hold the same halo from the start.
-            changes_places = self._rotation[field.position] == heir
-            if not (field.loaded or field.interior is None or changes_places):
+            if field.loaded or field.interior is None:
+                continue
+            heir = heir_of(field, self._fields, self._rotation)
+            if not self._stay_alike(field, heir):
                 cells = self._inherited_cells(field)
-                if cells != Box(*map(tuple, field.interior)):
+                if (cells.lower, cells.upper) != self._stored(field):
                     yield field, heir, cells
+
+    def _stay_alike(self, field: FieldSpec, heir: int) -> bool:
+        """Whether a field and its heir hold the same, beside what calls store, from the start.
+
+        They do where they only change places, unless calls store more to the heir.
+        """
+        if not self._rotation[field.position] == heir == self._rotation.index(field.position):
+            return False
+        other = next(one for one in self._fields if one.position == heir)
+        is_covered = field.position in self._covered
+        return not other.stored or (is_covered and other.interior == field.interior)
+
+    def _stored(self, field: FieldSpec) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The box of a field's interior that each call is known to store to."""
+        lower, upper = map(tuple, field.interior)
+        return lower, upper if field.position in self._covered else lower
 
     def _inherited_cells(self, field: FieldSpec) -> Box:
         """Cells outside on an axis that is refreshed need not be: they are so before it is read."""
@@ -93,7 +113,8 @@ class FieldHalos:
             tuple(position for position in loaded if position in self.refresh),
             tuple(self.inherited),
         )
-        if written is None or not self._same_interiors:
+        are_covered = all(to in self._covered for _, to in self.inherited)
+        if written is None or not (self._same_interiors and are_covered):
             return Recurring((every,))
         # A field that is only stored starts as a copy.
         alike = [pair for pair in every.inherited if pair[0] in loaded]

@@ -20,6 +20,7 @@ from twofour.runtime.fields.single_calls import Kind, SingleCalls
 from twofour.runtime.fields.spec import FieldSpec
 from twofour.runtime.fields.stepping import FieldStepper
 from twofour.runtime.fields.writes import (
+    covered_fields,
     overwritten,
     read_halos,
     unwritten_calls,
@@ -134,8 +135,15 @@ class NativeFieldStepper(HostFieldStepper):
         code: Callable[[int], StepCode],
         threads: int,
     ):
-        written, read = written_interiors(steps, fields), read_halos(steps, fields)
-        super().__init__(fields, rotation, None, boundary, written=written, read=read)
+        super().__init__(
+            fields,
+            rotation,
+            None,
+            boundary,
+            written=written_interiors(steps, fields),
+            read=read_halos(steps, fields),
+            covered=covered_fields(steps, fields),
+        )
         self._numbers, self._workspaces, self._threads = numbers, workspaces, threads
         self._steps, self._code = steps, code
         self._copies = self.halos.refills.map(self._copies_of)

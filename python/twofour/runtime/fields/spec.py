@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the runtime knows of a field of a program."""
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from twofour.runtime.dtypes import ElementType
@@ -21,3 +22,18 @@ class FieldSpec:
     loaded: bool
     stored: bool
     interior: tuple[tuple[int, ...], tuple[int, ...]] | None
+
+
+def heir_of(field: FieldSpec, fields: Collection[FieldSpec], rotation: Sequence[int]) -> int:
+    """The position of the first loaded field that takes over the buffer of a field.
+
+    After a call, argument i takes over the buffer of argument rotation[i]. Where no loaded field
+    ever does, it is the position of the one that does next.
+    """
+    loaded = {other.position for other in fields if other.loaded}
+    first = heir = rotation.index(field.position)
+    while heir not in loaded:
+        heir = rotation.index(heir)
+        if heir == first:
+            break
+    return heir

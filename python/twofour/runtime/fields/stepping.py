@@ -11,7 +11,7 @@ from twofour.errors import TwofourError
 from twofour.runtime.boundary import AxisBoundary
 from twofour.runtime.dtypes import check_array, storage_view
 from twofour.runtime.fields.halos import FieldHalos
-from twofour.runtime.fields.spec import FieldSpec
+from twofour.runtime.fields.spec import FieldSpec, heir_of
 from twofour.runtime.halos import SLICES, Halos
 from twofour.runtime.memory import HOST, Memory
 from twofour.runtime.stepping import PROGRESS_INTERVAL, check_steps
@@ -26,9 +26,11 @@ class FieldStepper:
     Before each call the halo of every loaded field that the program updates is refreshed, axis by
     axis, from its interior; `boundary` holds one entry an axis. On axes with boundary `fixed` a
     field that is only stored takes its halo from the field whose place its buffer takes, which
-    holds the newest values there are. What halos hold already is not copied again where it is known
-    that a call writes to the interiors of the fields `written` and nowhere else; then what no call
-    reads is not copied either, where it is known that it reads the halos of the fields `read` only.
+    holds the newest values there are, and so it does its interior unless each call stores to all of
+    it, as to those of the fields `covered`. What halos hold already is not copied again where it is
+    known that a call writes to the interiors of the fields `written` and nowhere else; then what no
+    call reads is not copied either, where it is known that it reads the halos of the fields `read`
+    only.
 
     Fields are kept in `memory`, and arrays in and out are of its array module; their halos are
     refreshed as `halos` says. `records` tells whether calls may be recorded, for programs that do
@@ -46,12 +48,13 @@ class FieldStepper:
         halos: Halos = SLICES,
         written: Collection[int] | None = None,
         read: Collection[int] | None = None,
+        covered: Collection[int] = (),
     ):
         self.fields = tuple(fields)
         self.memory, self.records = memory, records
         self.rotation = tuple(rotation)
         self._prepare = prepare
-        self.halos = FieldHalos(self.fields, self.rotation, boundary, halos, written, read)
+        self.halos = FieldHalos(self.fields, self.rotation, boundary, halos, written, read, covered)
 
     def advance(
         self,
@@ -173,7 +176,7 @@ class FieldStepper:
             arguments[position] = self._input_buffer(position, array, steps)
         for field in self.fields:
             if not field.loaded:
-                heir = arguments[self.rotation.index(field.position)]
+                heir = arguments[heir_of(field, self.fields, self.rotation)]
                 arguments[field.position] = (
                     self._result_buffer(field, heir, steps)
                     if heir is not None

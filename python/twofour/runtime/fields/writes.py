@@ -49,6 +49,35 @@ def written_interiors(steps: Sequence[Step], fields: Sequence[FieldSpec]) -> fro
     return frozenset(view.buffer for view in views)
 
 
+def covered_fields(steps: Sequence[Step], fields: Sequence[FieldSpec]) -> frozenset[int]:
+    """The positions of fields of whose interior steps write every cell.
+
+    Loops of a program are not followed: they may run no times.
+    """
+    views = [view for step in steps if not isinstance(step, Loop) for view in step.outputs]
+    return frozenset(
+        field.position
+        for field in fields
+        if field.interior is not None and not _cells_left(views, field)
+    )
+
+
+def _cells_left(views: Sequence[View], field: FieldSpec) -> list[Box]:
+    """What views leave of a field's interior."""
+    left = [Box(*map(tuple, field.interior))]
+    for view in views:
+        if view.buffer == field.position:
+            written = view.box(field.shape)
+            left = [
+                rest
+                for box in left
+                for rest in (
+                    [box] if box.within(written).empty else around(box, box.within(written))
+                )
+            ]
+    return left
+
+
 def _is_beyond(view: View, field: FieldSpec) -> bool:
     """Whether a view of a field has cells beyond the interior."""
     return bool(around(view.box(field.shape), Box(*map(tuple, field.interior))))
@@ -77,10 +106,14 @@ def overwritten(
     """Fields of whose first values only those around their interior count.
 
     One sweep of every call stores their whole interior, and before it no field takes over cells
-    from there: of each pair `inherited`, the second one takes over those around its own interior.
+    from there: of each pair `inherited`, the second one takes over those around its own interior,
+    and this as well unless steps write all of it.
     """
     interiors = {field.position: field.interior for field in fields}
-    given = {heir for heir, to in inherited if interiors[heir] != interiors[to]}
+    covered = covered_fields(steps, fields)
+    given = {
+        heir for heir, to in inherited if interiors[heir] != interiors[to] or to not in covered
+    }
     launches = [step for step in steps if not isinstance(step, Loop)]
     return [
         field
