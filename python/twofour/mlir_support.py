@@ -155,6 +155,19 @@ def defining_op(value: ir.Value) -> ir.Operation | None:
     return None if isinstance(owner, ir.Block) else owner.operation
 
 
+def uncast_index(value: ir.Value) -> ir.Value:
+    """The integer that a value is, whatever type it was cast to."""
+    while (op := defining_op(value)) is not None and op.name == "arith.index_cast":
+        value = op.operands[0]
+    return value
+
+
+def integer_constant(value: ir.Value) -> int | None:
+    """The number that a value is, through casts of indices; None where it is no constant."""
+    op = defining_op(uncast_index(value))
+    return op.attributes["value"].value if op is not None and op.name == "arith.constant" else None
+
+
 def is_inside(value: ir.Value, ancestor: ir.Operation) -> bool:
     """Whether a value is defined within the regions of an op."""
     owner = value.owner

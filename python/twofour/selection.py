@@ -5,7 +5,7 @@ from twofour.codegen.cpu.kernel_abi import PAST_CACHES_ATTRIBUTE
 from twofour.dialects.stencil.transforms.fuse_steps import STEPS_ATTRIBUTE
 from twofour.dialects.stencil.transforms.time_tile import TIME_TILE_ATTRIBUTE
 from twofour.mlir import ir
-from twofour.mlir_support import error_at, nested_ops
+from twofour.mlir_support import error_at, integer_constant, nested_ops
 from twofour.program import ROTATION_ATTRIBUTE
 
 # Attributes of the project's dialects begin with these.
@@ -28,6 +28,7 @@ def keep_program(module: ir.Module, name: str) -> None:
     _keep_called(module, name)
     _check_symbols(module)
     _check_vectors(module)
+    _check_loops(module)
     _keep_own_attributes(module)
 
 
@@ -73,6 +74,14 @@ def _check_vectors(module: ir.Module) -> None:
             kind = value.type
             if isinstance(kind, ir.VectorType) and kind.scalable:
                 raise error_at(op, f"expected a vector of known length, got {kind}")
+
+
+def _check_loops(module: ir.Module) -> None:
+    """Raise TwofourError at a loop that would never end."""
+    for loop in nested_ops(module, "scf.for"):
+        step = integer_constant(loop.operands[2])
+        if step is not None and step < 1:
+            raise error_at(loop, f"expected a loop with a positive step, got {step}")
 
 
 def _keep_own_attributes(module: ir.Module) -> None:

@@ -174,6 +174,27 @@ def test_loops_in_loops_of_scalar_bounds_whose_index_counts(compiled, first, cou
     close(got[1], b)
 
 
+@pytest.mark.parametrize("step", [0, -2])
+def test_loops_that_would_never_end(compiled_for_cpu, step):
+    """Their code asks no signal handlers."""
+    constant = NESTED.replace("%two = arith.constant 2", f"%two = arith.constant {step}")
+    with pytest.raises(TwofourError, match=rf":12:12: .*with a positive step, got {step}$"):
+        compiled_for_cpu(constant)
+    number = NESTED.replace("%count: i64)", "%count: i64, %step: i32)").replace(
+        "%two = arith.constant 2 : index", "%two = arith.index_cast %step : i32 to index"
+    )
+    arrays = [random_field(42, seed) for seed in (1, 2)]
+    program = compiled_for_cpu(number)
+    for one, other in zip(
+        program(*arrays, scalars=[1, 6, 2]),
+        compiled_for_cpu(NESTED)(*arrays, scalars=[1, 6]),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(one, other)
+    with pytest.raises(TwofourError, match=f"scalar 2: expected a positive step .*, got {step}$"):
+        program(*arrays, scalars=[1, 6, step])
+
+
 COPIED_BACK = f"""{HEAD}
 func.func @march(%u: !field, %m: memref<42xf64>) {{
   %v = stencil.external_load %m : memref<42xf64> -> !field

@@ -8,7 +8,7 @@ output views; the input views cover the same region grown by the reach of each i
 """
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
@@ -113,7 +113,7 @@ class NativeFunction:
 
     `scalars` gives the ctypes type of each argument that is a number, None for an array, in the
     order of the arguments. `results` is the number of memrefs it returns (their values are not
-    kept: they are its arguments again).
+    kept: they are its arguments again). `strides` are the places of numbers that loops step by.
     """
 
     def __init__(
@@ -123,17 +123,28 @@ class NativeFunction:
         scalars: Sequence[type | None],
         results: int,
         keep_alive: object,
+        strides: Collection[int] = (),
     ):
         self.name = name
         self._keep_alive = keep_alive
         self._results = results
+        # With their numbers among the scalars.
+        self._strides = [(at, at - list(scalars[:at]).count(None)) for at in strides]
         kinds = [kind or ctypes.c_void_p for kind in scalars]
         if results:
             kinds.insert(0, ctypes.c_void_p)
         self._function = ctypes.CFUNCTYPE(None, *kinds)(address)
 
     def __call__(self, arguments: Sequence[np.ndarray | float | int]) -> None:
-        """Call it with C-contiguous arrays (written in place) and numbers."""
+        """Call it with C-contiguous arrays (written in place) and numbers.
+
+        Raises TwofourError for a step of a loop that is not positive: the loop would never end.
+        """
+        for at, number in self._strides:
+            if arguments[at] < 1:
+                raise TwofourError(
+                    f"scalar {number}: expected a positive step of a loop, got {arguments[at]}"
+                )
         descriptors = []
         values = []
         if self._results:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from twofour.mlir import ir
-from twofour.mlir_support import defining_op, nested_ops
+from twofour.mlir_support import defining_op, integer_constant, nested_ops, uncast_index
 from twofour.runtime import Bound, Carried, Loop, View
 
 _NOTHING_TO_DO = ("memref.dealloc", "func.return")
@@ -204,12 +204,10 @@ class _Reader:
 
     def _bound(self, value: ir.Value, loop) -> int | Bound:
         """A constant, or an argument of the function."""
-        owner = defining_op(value)
-        while owner is not None and owner.name == "arith.index_cast":
-            value = owner.operands[0]
-            owner = defining_op(value)
-        if owner is not None and owner.name == "arith.constant":
-            return owner.attributes["value"].value
+        constant = integer_constant(value)
+        if constant is not None:
+            return constant
+        value = uncast_index(value)
         kind = value.type
         is_integer = isinstance(kind, ir.IndexType) or (
             isinstance(kind, ir.IntegerType) and kind.width in _INTEGER_BITS

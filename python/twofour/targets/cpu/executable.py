@@ -20,7 +20,7 @@ from twofour.codegen.cpu.vector_unit import vector_unit
 from twofour.errors import TwofourError
 from twofour.kernels import Kernel
 from twofour.mlir import func, ir
-from twofour.mlir_support import nested_ops
+from twofour.mlir_support import nested_ops, uncast_index
 from twofour.options import CompileOptions
 from twofour.program import select_function
 from twofour.runtime import (
@@ -81,6 +81,7 @@ class CpuExecutable:
             self._kernel_inputs = kernel_inputs
             self._using_index = _kernels_using_index(compiled.module)
             self._tables = _tables_of_kernels(compiled.module)
+            self._strides = _stride_arguments(main)
             if self._calls is None:
                 _check_memory(main)
             rare = _split_off(compiled.module, PAST_CACHES_ATTRIBUTE)
@@ -240,7 +241,9 @@ class CpuExecutable:
         program = self.compiled.program
         scalars = [None if a.is_field else _scalar_type(a.element) for a in program.arguments]
         address = self._code.address(program.name)
-        return NativeFunction(program.name, address, scalars, program.results, self._code)
+        return NativeFunction(
+            program.name, address, scalars, program.results, self._code, self._strides
+        )
 
 
 def _scalar_type(element: str) -> type:
@@ -298,6 +301,13 @@ def _tables_of_kernels(module: ir.Module) -> dict[str, tuple[int, ...]]:
         for op in module.body.operations
         if TABLES_ATTRIBUTE in op.attributes
     }
+
+
+def _stride_arguments(function: func.FuncOp) -> tuple[int, ...]:
+    """The arguments of a function that loops step by."""
+    steps = {uncast_index(loop.operands[2]) for loop in nested_ops(function, "scf.for")}
+    arguments = function.regions[0].blocks[0].arguments
+    return tuple(n for n, argument in enumerate(arguments) if argument in steps)
 
 
 def _check_memory(function: func.FuncOp) -> None:
