@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 from twofour.errors import SourceLocation, TwofourError
 
@@ -34,6 +34,10 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise TwofourError(message)
+
+    def _print_message(self, message: str, file: TextIO | None = None) -> None:
+        """Print help or the version; argparse's own method passes over errors."""
+        (file or sys.stderr).write(message)
 
 
 class _StoreOnce(argparse.Action):
@@ -71,7 +75,7 @@ def run_tool(tool: Callable[[list[str]], int], words: list[str] | None) -> int:
                 raise TwofourError(f"expected a value, got '{word}'")
         if sys.stdout is None:
             raise TwofourError("cannot write the output: it is closed", SourceLocation("<stdout>"))
-        status = tool(words)
+        status = _status(tool, words)
         sys.stdout.flush()
         return status
     except TwofourError as error:
@@ -80,7 +84,7 @@ def run_tool(tool: Callable[[list[str]], int], words: list[str] | None) -> int:
         failure = TwofourError(f"expected arrays that fit in memory: {error or 'no memory left'}")
     except BrokenPipeError:
         # The reader of a pipe went away; nothing is left to say.
-        _discard_output()
+        _discard(sys.stdout)
         return 1
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
@@ -88,14 +92,28 @@ def run_tool(tool: Callable[[list[str]], int], words: list[str] | None) -> int:
             # A library's own file, such as a cache.
             place = SourceLocation(str(error.filename))
             failure = TwofourError(f"cannot use the file: {reason}", place)
+        elif error.errno is None:
+            # Libraries raise such ones, where they find no memory to load a part of theirs.
+            failure = TwofourError(f"expected all libraries in place, got: {reason}")
         else:
             failure = TwofourError(f"cannot write the output: {reason}", SourceLocation("<stdout>"))
-            _discard_output()
+            _discard(sys.stdout)
     except KeyboardInterrupt:
         return 130
     if sys.stderr is not None:
-        print(on_command_line(failure, words), file=sys.stderr)
+        try:
+            print(on_command_line(failure, words), file=sys.stderr, flush=True)
+        except OSError:
+            _discard(sys.stderr)
     return 1
+
+
+def _status(tool: Callable[[list[str]], int], words: list[str]) -> int:
+    """What a tool returns; 0 where argparse ends it after help or the version."""
+    try:
+        return tool(words)
+    except SystemExit as end:
+        return end.code or 0
 
 
 def _write_any_name() -> None:
@@ -104,8 +122,8 @@ def _write_any_name() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
-def _discard_output() -> None:
+def _discard(stream: TextIO) -> None:
     """Let the interpreter flush at its end what could not be written."""
     nothing = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nothing, sys.stdout.fileno())
+    os.dup2(nothing, stream.fileno())
     os.close(nothing)

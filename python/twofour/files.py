@@ -3,7 +3,9 @@
 
 import io
 import os
+import re
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +19,8 @@ from twofour.errors import SourceLocation, TwofourError
 STANDARD_STREAM = "-"
 # What the system may refuse.
 WRITE = "write the file"
+# Bytes that are read of a device: some never end.
+MOST_OF_A_DEVICE = 1 << 26
 # What bundles begin with, so that others need not know how these go on.
 BUNDLE_MAGIC = b"\x89TFB\r\n\x1a\n"
 
@@ -38,8 +42,13 @@ def read_bytes(path: str) -> bytes:
 
 def read_file(path: str | os.PathLike) -> bytes:
     """The bytes of a file; raises TwofourError, located at it, when it cannot be read."""
-    with system_errors("read the file", path):
-        return Path(os.fsdecode(path)).read_bytes()
+    with system_errors("read the file", path), open(path, "rb") as file:
+        if not stat.S_ISCHR(os.fstat(file.fileno()).st_mode):
+            return file.read()
+        data = file.read(MOST_OF_A_DEVICE + 1)
+        if len(data) > MOST_OF_A_DEVICE:
+            raise ValueError(f"it is a device, and gave more than {MOST_OF_A_DEVICE} bytes")
+        return data
 
 
 def make_folder(path: str | os.PathLike) -> None:
@@ -96,6 +105,11 @@ def _no_temporary_files(failure: OSError) -> TwofourError:
     return TwofourError(f"cannot make temporary files: {reason[:1].lower()}{reason[1:]}")
 
 
+def output_name(path: str) -> str:
+    """The name of an output; `-` for one that stands for standard output."""
+    return STANDARD_STREAM if _descriptor(path) == 1 else path
+
+
 def check_output(path: str) -> None:
     """Raise TwofourError, located at the file, where it could not be written."""
     if not path:
@@ -105,7 +119,9 @@ def check_output(path: str) -> None:
         if target.is_dir():
             raise IsADirectoryError("it is a directory")
         if not target.parent.is_dir():
-            raise FileNotFoundError(f"no directory '{Path(path).parent}'")
+            # That of the name itself, or where a link leads to.
+            given = Path(path).parent
+            raise FileNotFoundError(f"no directory '{target.parent if given.is_dir() else given}'")
         # `stat` tells names that no file can have, too.
         if _exists(target) and not os.access(target, os.W_OK):
             raise PermissionError("permission denied")
@@ -124,7 +140,7 @@ def write_files(files: Sequence[tuple[str, Callable[[BinaryIO], object]]]) -> No
     Raises TwofourError, located at the file.
     """
     scratch: list[tuple[str, str, Path]] = []
-    streams: list[tuple[str, Path, bytes]] = []
+    streams: list[tuple[str, bytes]] = []
     try:
         for path, write in files:
             with system_errors(WRITE, path):
@@ -133,7 +149,7 @@ def write_files(files: Sequence[tuple[str, Callable[[BinaryIO], object]]]) -> No
                     # NumPy writes to files that can seek only.
                     buffer = io.BytesIO()
                     write(buffer)
-                    streams.append((path, target, buffer.getvalue()))
+                    streams.append((path, buffer.getvalue()))
                     continue
                 with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as file:
                     scratch.append((path, file.name, target))
@@ -142,8 +158,8 @@ def write_files(files: Sequence[tuple[str, Callable[[BinaryIO], object]]]) -> No
                     shutil.copymode(target, file.name)
                 else:
                     os.chmod(file.name, 0o666 & ~_umask())
-        for path, target, data in streams:
-            with system_errors(WRITE, path), target.open("wb") as stream:
+        for path, data in streams:
+            with system_errors(WRITE, path), _opened(path) as stream:
                 stream.write(data)
         for path, name, target in scratch:
             with system_errors(WRITE, path):
@@ -154,11 +170,32 @@ def write_files(files: Sequence[tuple[str, Callable[[BinaryIO], object]]]) -> No
                 os.unlink(name)
 
 
+def real_path(path: str) -> str:
+    """Where a name leads to; raises TwofourError, located at it, where the system does not tell."""
+    with system_errors(WRITE, path):
+        return os.path.realpath(path)
+
+
 def _target(path: str) -> Path:
     """Where links lead to, for plain files; `/dev/stdout` leads to a name that cannot be opened."""
     if path.endswith(os.sep):
         raise IsADirectoryError("it is a directory")
     return Path(path) if _is_special(Path(path)) else Path(os.path.realpath(path))
+
+
+def _opened(path: str) -> BinaryIO:
+    """A device, a pipe or an open file, to write to."""
+    number = _descriptor(path)
+    return open(path, "wb") if number is None else os.fdopen(os.dup(number), "wb")
+
+
+def _descriptor(path: str) -> int | None:
+    """The open file that a name stands for; opened by it, a plain one would begin anew."""
+    match = re.fullmatch(r"/dev/(?:std(in|out|err)|fd/(\d+))|/proc/self/fd/(\d+)", path)
+    if match is None:
+        return None
+    stream, *numbers = match.groups()
+    return ("in", "out", "err").index(stream) if stream else int(numbers[0] or numbers[1])
 
 
 def _exists(target: Path) -> bool:
@@ -170,8 +207,8 @@ def _exists(target: Path) -> bool:
 
 
 def _is_special(target: Path) -> bool:
-    """Whether a path names something besides a plain file: a device or a pipe."""
-    return _exists(target) and not target.is_file()
+    """Whether a path names something besides a plain file: a device, a pipe or an open file."""
+    return _exists(target) and (not target.is_file() or _descriptor(str(target)) is not None)
 
 
 def _umask() -> int:

@@ -96,6 +96,9 @@ def _element(text: str, offset: int) -> PassElement:
 @contextmanager
 def _native_errors_discarded() -> Iterator[None]:
     """LLVM's option parser prints what it raises as well, straight to the standard error."""
+    if sys.stderr is None:  # closed
+        yield
+        return
     sys.stderr.flush()
     kept = os.dup(2)
     try:

@@ -245,10 +245,31 @@ def test_pipes_are_written_to_and_stay(capfd, folder):
 def test_standard_output_as_a_pipe(folder):
     command = [str(Path(sys.executable).with_name("twofour")), *SMALL, "--output", "/dev/stdout"]
     done = subprocess.run(command, capture_output=True, timeout=60)
-    assert done.stderr == b""
     file = io.BytesIO(done.stdout)
     assert np.load(file).shape == (8, 8)
-    assert file.read().startswith(b"heat2d_ftcs: 36 points x 1 steps")
+    assert file.read() == b""
+    assert done.stderr.startswith(b"heat2d_ftcs: 36 points x 1 steps")
+
+
+def test_a_folder_that_is_gone(folder):
+    (folder / "gone").mkdir()
+    script = "cd gone && rmdir ../gone && twofour compile heat2d_ftcs --target sm_90 -o x.tfb"
+    tools = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(script, shell=True, capture_output=True, text=True, env=tools, timeout=60)
+    message = "x.tfb:1:1: error: cannot write the file: no such file or directory\n"
+    assert (done.returncode, done.stderr) == (1, message)
+
+
+def test_links_to_nowhere(capfd, folder):
+    (folder / "v.npy").symlink_to("missing/w.npy")
+    message = f"no directory '{folder / 'missing'}'"
+    refused(capfd, twofour, [*SMALL, "--output", "v.npy"], message, "v.npy:1:1")
+
+
+@pytest.mark.parametrize("tool, words", [(twofour, ["run"]), (twofour_opt, [])])
+def test_devices_that_never_end(capfd, tool, words):
+    message = "it is a device, and gave more than 67108864 bytes"
+    refused(capfd, tool, [*words, "/dev/zero"], message, "/dev/zero:1:1")
 
 
 def test_a_failure_writes_nothing_to_pipes(folder):
@@ -284,9 +305,9 @@ def test_permissions_of_outputs(folder):
 @pytest.mark.parametrize(
     "path, message",
     [
-        ("missing/y.mlir", "no such file or directory"),
+        ("missing/y.mlir", "no directory 'missing'"),
         (".", "is a directory"),
-        ("x.mlir/y", "not a directory"),
+        ("x.mlir/y", "no directory 'x.mlir'"),
         ("/proc/y", "no such file or directory"),
     ],
 )

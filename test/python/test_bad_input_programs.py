@@ -330,6 +330,18 @@ def test_buffers_larger_than_memory(capfd, folder):
     refused(capfd, twofour, ["run", "x.mlir"], "expected arrays that fit in memory")
 
 
+@pytest.mark.parametrize("op", ["nm.patch_matmul", "stencil.apply"])
+@pytest.mark.parametrize("before", ["", "  %a, %b = ", "  // stencil.store\n  "])
+def test_ops_that_have_the_generic_form_alone(capfd, folder, op, before):
+    """MLIR says nothing about them."""
+    text = f"func.func @first() {{\n  return\n}}\n// -----\nmodule {{\n{before}{op} {{\n}}\n"
+    (folder / "x.mlir").write_text(text)
+    last = f"{before}{op}".splitlines()[-1]
+    at = f"x.mlir:{6 + before.count(chr(10))}:{last.index(op) + 1}"
+    message = f"expected '{op}' in generic form, as \"{op}\"(...)"
+    refused(capfd, twofour_opt, ["--split-input-file", "x.mlir"], message, at)
+
+
 @pytest.mark.parametrize(
     "text, message",
     [

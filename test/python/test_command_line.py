@@ -121,6 +121,30 @@ def test_arrays_from_standard_input_and_to_standard_output(tmp_path):
     assert files == ["in.npy", "out.npy", "to.npy", "x.mlir"]
 
 
+def test_arrays_from_a_pipe(tmp_path):
+    np.save(tmp_path / "in.npy", np.random.default_rng(4).random(66))
+    (tmp_path / "x.mlir").write_text(GENERIC)
+    run = shell("cat in.npy | twofour run x.mlir --input /dev/stdin --output a.npy", tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert shell("twofour run x.mlir --input in.npy --output b.npy", tmp_path).returncode == 0
+    assert (tmp_path / "a.npy").read_bytes() == (tmp_path / "b.npy").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+def test_outputs_named_by_what_is_open(tmp_path, name):
+    """They go on where others stopped writing to the file."""
+    (tmp_path / "x.mlir").write_text(GENERIC)
+    once = shell("twofour-opt x.mlir", tmp_path).stdout
+    run = shell(f"(echo a; twofour-opt x.mlir -o {name}; echo b) >>f", tmp_path)
+    assert run.returncode == 0 and (tmp_path / "f").read_text() == f"a\n{once}b\n"
+    run = shell(f"twofour compile x.mlir --emit stencil -o {name} >f", tmp_path)
+    assert (tmp_path / "f").read_text() == shell(
+        "twofour compile x.mlir --emit stencil", tmp_path
+    ).stdout
+    shell("(echo a >&3; twofour-opt x.mlir -o /dev/fd/3) 3>g", tmp_path)
+    assert (tmp_path / "g").read_text() == f"a\n{once}"
+
+
 def test_pages_to_standard_output(capsysbinary, tmp_path):
     assert main(["explain", "heat2d_ftcs", "--html", str(tmp_path / "x.html")]) == 0
     capsysbinary.readouterr()
@@ -161,8 +185,34 @@ def test_files_of_libraries_are_named(capsys):
     )
 
 
+def test_libraries_that_are_not_found(capsys):
+    def tool(_):
+        raise OSError("Could not find/load shared object file")
+
+    assert run_tool(tool, []) == 1
+    assert capsys.readouterr().err == (
+        "<command-line>:1:1: error: expected all libraries in place, got: could not find/load "
+        "shared object file\n"
+    )
+
+
+@pytest.mark.parametrize("words", ["twofour --version", "twofour run --help", "twofour-opt --help"])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_help_that_cannot_be_written(words, unbuffered):
+    run = shell(f"PYTHONUNBUFFERED={unbuffered} {words} >/dev/full")
+    message = "<stdout>:1:1: error: cannot write the output: no space left on device\n"
+    assert (run.returncode, run.stderr) == (1, message)
+
+
+def test_errors_that_cannot_be_written():
+    assert shell("twofour run none.mlir 2>/dev/full").returncode == 1
+
+
 def test_standard_error_that_is_closed(tmp_path):
     (tmp_path / "x.mlir").write_text(GENERIC)
+    run = shell("twofour-opt x.mlir --canonicalize -o y.mlir 2>&-", tmp_path)
+    assert run.returncode == 0 and (tmp_path / "y.mlir").exists()
+    (tmp_path / "y.mlir").unlink()
     run = shell("twofour run x.mlir --output x.npy 2>&-", tmp_path)
     assert run.returncode == 0 and run.stdout.startswith("average: 64 points")
     assert np.load(tmp_path / "x.npy").shape == (66,)

@@ -26,7 +26,7 @@ def load_array(
         raise TwofourError("expected the name of a file to read, got ''")
     location = SourceLocation(path)
     # NumPy reads from files that can seek only.
-    file = io.BytesIO(read_bytes(path)) if path == STANDARD_STREAM else path
+    file = path if os.path.isfile(path) else io.BytesIO(read_bytes(path))
     try:
         # Odd shapes overflow, of which NumPy warns before it refuses them.
         with np.errstate(all="ignore"):

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from twofour import __version__
 from twofour.command_line import Parser
+from twofour.files import output_name
 from twofour.tune.arguments import COUNT, add_measuring
 
 STAGES = ("bundle", "ptx", "cubin", "llvm", "nvvm", "gpu", "nm", "stencil", "object")
@@ -120,6 +121,7 @@ def _add_run(commands) -> None:
     parser.add_argument(
         "-o",
         "--output",
+        type=output_name,
         metavar="FILE.npy",
         help="where the result goes, - for standard output (then what was done is said on standard "
         "error)",
@@ -167,6 +169,7 @@ def _add_compile(commands) -> None:
     parser.add_argument(
         "-o",
         "--output",
+        type=output_name,
         metavar="FILE",
         help="where it goes, - for standard output (default for texts)",
     )
@@ -192,6 +195,7 @@ def _add_explain(commands) -> None:
     form.add_argument("--json", action="store_true", help="as JSON")
     form.add_argument(
         "--html",
+        type=output_name,
         metavar="FILE.html",
         help="as a page with pictures of A and the IR of every stage, - for standard output",
     )

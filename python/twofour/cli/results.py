@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from twofour.errors import TwofourError
-from twofour.files import STANDARD_STREAM, check_output, write_files
+from twofour.files import STANDARD_STREAM, check_output, real_path, write_files
 from twofour.targets.linked_object import LinkedObject
 
 
@@ -18,7 +18,7 @@ def check_results(paths: Sequence[str], source: str) -> None:
 
     `source` is the program's file, or the name of a kernel.
     """
-    places = [path if path == STANDARD_STREAM else os.path.realpath(path) for path in paths]
+    places = [path if path == STANDARD_STREAM else real_path(path) for path in paths]
     for path, place in zip(paths, places, strict=True):
         if places.count(place) > 1:
             raise TwofourError(f"expected another file for each result, got '{path}' twice")

@@ -8,7 +8,7 @@ from twofour.diagnostics import errors_of
 from twofour.dialects.stencil.types import GridType
 from twofour.errors import SourceLocation, TwofourError
 from twofour.files import BUNDLE_MAGIC, read_bytes
-from twofour.frontend.xdsl_text import is_xdsl_syntax
+from twofour.frontend.xdsl_text import code_of, is_xdsl_syntax
 from twofour.mlir import ir
 from twofour.mlir_support import VerificationFailure, source_location
 
@@ -25,6 +25,10 @@ _TOKEN = re.compile(
     rf"|(?P<signs>(?:-\s*){{{MAX_SIGNS}}})"
     r"|(?P<alias>^[ \t]*[#!][\w.$-]+\s*=)",
     re.MULTILINE,
+)
+# An op that begins a line, or follows its results there.
+_UNQUOTED_OP = re.compile(
+    r"^[ \t]*(?:%[^=\n]*=[ \t]*)?((?:stencil|nm)\.\w+)(?!\w*\s*=)", re.MULTILINE
 )
 _CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
 
@@ -124,10 +128,26 @@ def parse_module(text: str, filename: str, first_line: int = 1) -> ir.Module:
     try:
         module = ir.Module.parse(text)
     except ir.MLIRError as failure:
-        raise ParseFailure(errors_of(failure, filename)) from None
+        silent = [] if failure.error_diagnostics else [_unquoted_op(text, filename, first_line)]
+        raise ParseFailure(silent or errors_of(failure, filename)) from None
     _check_names(module, filename)
     _check_signatures(module, filename)
     return module
+
+
+def _unquoted_op(text: str, filename: str, first_line: int) -> TwofourError:
+    """The error that MLIR does not tell: an op of the project's dialects is written as others are.
+
+    Bindings give these ops no syntax of their own.
+    """
+    match = _UNQUOTED_OP.search(code_of(text))
+    if match is None:
+        message, line, column = "expected a program of MLIR", first_line, 1
+    else:
+        message = f"expected '{match[1]}' in generic form, as \"{match[1]}\"(...)"
+        line = text.count("\n", 0, match.start(1)) + 1
+        column = match.start(1) - text.rfind("\n", 0, match.start(1))
+    return TwofourError(message, SourceLocation(filename, line, column))
 
 
 def _check_names(module: ir.Module, filename: str) -> None:

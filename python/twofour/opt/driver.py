@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from twofour.context import make_context
 from twofour.errors import TwofourError
-from twofour.files import STANDARD_STREAM, write_files
+from twofour.files import STANDARD_STREAM, check_output, write_files
 from twofour.frontend.source import ParseFailure, parse_module, read_text
 from twofour.mlir import ir
 from twofour.mlir_support import printable
@@ -38,6 +38,8 @@ def list_passes() -> str:
 
 def process(options: OptOptions) -> int:
     """Run the tool on its input; returns the exit status."""
+    if options.output not in ("", STANDARD_STREAM):
+        check_output(options.output)
     text = read_text(options.filename)
     elements = parse_pipeline(options.pipeline)
     outputs, failed = [], False

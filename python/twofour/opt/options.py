@@ -9,6 +9,7 @@ from itertools import islice
 from twofour import __version__
 from twofour.command_line import Parser
 from twofour.errors import TwofourError
+from twofour.files import output_name
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,9 @@ def make_parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"twofour-opt {__version__}")
     parser.add_argument("file", nargs="?", default="-", help="input (default: standard input)")
-    parser.add_argument("-o", dest="output", default="-", metavar="FILE", help="output")
+    parser.add_argument(
+        "-o", dest="output", type=output_name, default="-", metavar="FILE", help="output"
+    )
     parser.add_argument(
         "--pass-pipeline", default=None, metavar="TEXT", help="builtin.module(pass,pass{a=b},...)"
     )

@@ -13,11 +13,14 @@ from twofour import __version__
 from twofour.analysis import Source, analyse, load_program
 from twofour.cost import GpuModel
 from twofour.cost.explore import DOMAINS, reference_gpu
+from twofour.diagnostics import relocate
 from twofour.errors import SourceLocation, TwofourError
 from twofour.files import check_output, make_folder, write_files
 from twofour.frontend.source import ProgramText
 from twofour.kernels import Kernel
+from twofour.mlir_support import error_at
 from twofour.options import AUTO, CompileOptions
+from twofour.program import select_function
 from twofour.runtime.bundle import Bundle
 from twofour.targets.gpu.build import compile_gpu
 from twofour.targets.gpu.candidates import arithmetic_of, fastest
@@ -57,7 +60,10 @@ def prepare(
     module, filename = load_program(source, options)
     found = analyse(module, filename, options, is_kernel=isinstance(source, Kernel))
     if not found.is_step:
-        raise TwofourError("expected one linear step of one field to tune")
+        with found.module.context:
+            function = select_function(found.module, found.program.name, filename)
+            error = error_at(function, "expected one linear step of one field to tune")
+        raise relocate(error, filename)
     sweep, rank = found.fused or found.single, len(found.single.reach_lo)
     if shape is None:
         shape = DOMAINS.get(rank)
