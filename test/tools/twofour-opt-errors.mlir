@@ -49,7 +49,7 @@
 // DIRECTORY: Inputs:1:1: error: cannot read the file: is a directory
 
 // RUN: not twofour-opt %S/Inputs/sum.mlir -o %t.d/nowhere/x.mlir 2>&1 | filecheck %s --check-prefix=OUTPUT
-// OUTPUT: x.mlir:1:1: error: cannot write the file: no such file or directory
+// OUTPUT: x.mlir:1:1: error: cannot write the file: no directory
 
 // RUN: not twofour-opt %S/Inputs/sum.mlir %S/Inputs/sum.mlir 2>&1 | filecheck %s --check-prefix=TWO-FILES
 // TWO-FILES: <command-line>:1:{{[0-9]+}}: error: unrecognized arguments: {{.*}}sum.mlir
