@@ -155,6 +155,7 @@ def _describe(function: func.FuncOp, filename: str, callers: tuple[str, ...]) ->
     ]
     rotation = _rotation(function, arguments, bool(carried))
     _mark_parked(arguments, rotation)
+    rotation = _among_inputs(rotation, arguments)
     return Program(
         name=name,
         arguments=tuple(arguments),
@@ -172,6 +173,21 @@ def _mark_parked(arguments: list[Argument], rotation: Sequence[int]) -> None:
         if not (source.loaded or source.stored):
             arguments[source.index] = replace(source, loaded=True)
             waiting.append(source.index)
+
+
+def _among_inputs(rotation: Sequence[int], arguments: Sequence[Argument]) -> tuple[int, ...]:
+    """The rotation, but of arguments that no input ever takes the place of.
+
+    What a call does not store of these is zero in every call.
+    """
+    found = list(range(len(rotation)))
+    for start in found:
+        cycle = [start]
+        while (source := rotation[cycle[-1]]) != start:
+            cycle.append(source)
+        if any(arguments[place].loaded for place in cycle):
+            found[start] = rotation[start]
+    return tuple(found)
 
 
 def _is_in_apply(op) -> bool:

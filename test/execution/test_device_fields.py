@@ -9,6 +9,7 @@ from test_native_fields import CHAIN, TEXTS
 from twofour.bench.plane_programs import FDTD, GRAY_SCOTT, MEDIUM, WAVE
 from twofour.runtime.devices.field_stepping import MANY_STEPS
 from twofour.runtime.devices.simulated import SimulatedDevice
+from twofour.runtime.fields.refills import Refill
 from twofour.runtime.programs import from_bundle
 
 EXAMPLES = (WAVE, MEDIUM, GRAY_SCOTT, FDTD)
@@ -77,6 +78,11 @@ def test_values_that_others_take_over_from_inside(tmp_path):
         results = on_device(device.array(values), steps=steps)
         for got, expected in zip(results, on_cpu(values, steps=steps), strict=True):
             np.testing.assert_allclose(got, expected, rtol=1e-12)
+
+
+def test_levels_that_calls_store_as_a_whole_take_over_nothing(programs):
+    program = from_bundle(programs[WAVE.name][1], SimulatedDevice("sm_90"))
+    assert program.stepper("fixed").halos.refills.at(100) == Refill()
 
 
 def copies_of(programs, example, steps, monkeypatch, held=()):

@@ -195,6 +195,29 @@ def test_loops_that_would_never_end(compiled_for_cpu, step):
         program(*arrays, scalars=[1, 6, step])
 
 
+STORED_IN_A_LOOP = f"""{HEAD}
+func.func @stored(%u: !field, %v: !field, %count: index) {{
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  scf.for %i = %zero to %count step %one {{
+    {average("0", "%u", "%v")}
+  }}
+  return
+}}
+"""
+
+
+def test_results_of_a_loop_are_no_inputs(compiled):
+    program, u = compiled(STORED_IN_A_LOOP), random_field(42, 1)
+    got = program(u, scalars=[2])
+    expected = np.zeros(42)
+    averaged(u, expected)
+    close(got, expected)
+    assert not program(u, scalars=[0]).any()
+    with pytest.raises(TwofourError, match="expected outputs of the type of inputs to run 2 steps"):
+        program(u, scalars=[1], steps=2)
+
+
 COPIED_BACK = f"""{HEAD}
 func.func @march(%u: !field, %m: memref<42xf64>) {{
   %v = stencil.external_load %m : memref<42xf64> -> !field

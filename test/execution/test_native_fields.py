@@ -19,6 +19,7 @@ from native_cases import (
 from test_file_programs import COUPLED
 from twofour.runtime import NativeFieldStepper, buffer_pool, parse_boundary, slices
 from twofour.runtime.fields.host import COPYING_STEPS, FEW_STEPS
+from twofour.runtime.fields.refills import Refill
 from twofour.runtime.page_offset import PAGE
 from twofour.runtime.rounds.step_tables import BoundTables
 
@@ -236,6 +237,13 @@ def bound_begins(monkeypatch):
 
     monkeypatch.setattr(BoundTables, "place", seen)
     return found
+
+
+def test_levels_that_calls_store_as_a_whole_take_over_nothing(tmp_path):
+    """In the end, where halos do not change either."""
+    executable = executable_of(TEXTS["wave2d"], tmp_path)
+    halos = executable.field_stepper(parse_boundary("fixed", 2), 1).halos
+    assert halos.refills.at(100) == Refill()
 
 
 @pytest.mark.parametrize("name", TEXTS)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from file_cases import random_field
+from twofour.errors import TwofourError
 
 # Waves in a medium: two time levels, and a field that is only read.
 WAVES = """
@@ -114,6 +115,38 @@ def test_cells_that_calls_leave_are_those_of_the_level_before(compiled, store, b
         whole = program(*inputs, scalars=scalars, steps=steps)
         np.testing.assert_array_equal(program(*state, scalars=scalars), whole)
         state = program(*state, scalars=scalars, resume=True)
+
+
+UNLOADED = """
+!field = !stencil.field<[0,10]xf64>
+!temp = !stencil.temp<?xf64>
+func.func @unloaded(%u : !field, %v : !field, %w : !field)
+    attributes {stencil.rotation = array<i64: 0, 2, 1>} {
+  %t = stencil.load %u : !field -> !temp
+  %r = stencil.apply(%a = %t : !temp) -> (!temp) {
+    %x = stencil.access %a[0] : !temp
+    %y = arith.mulf %x, %x : f64
+    stencil.return %y : f64
+  }
+  stencil.store %r to %v(<[1], [9]>) : !temp to !field
+  stencil.store %r to %w(<[1], [4]>) : !temp to !field
+  stencil.store %r to %w(<[6], [9]>) : !temp to !field
+  return
+}
+"""
+
+
+def test_levels_that_are_no_inputs_do_not_rotate(compiled):
+    """What a call does not store of them is zero."""
+    program, u = compiled(UNLOADED), random_field((10,), 1)
+    v, w = program(u)
+    expected = u * u
+    expected[[0, 9]] = 0
+    np.testing.assert_array_equal(v, expected)
+    expected[4:6] = 0
+    np.testing.assert_array_equal(w, expected)
+    with pytest.raises(TwofourError, match="expected outputs of the type of inputs to run 2 steps"):
+        program(u, steps=2)
 
 
 def test_levels_that_only_wait_are_inputs(compiled):

@@ -60,7 +60,7 @@ class DeviceFieldStepper(FieldStepper):
         refills = self.halos.refills.items
         refilled = {position for refill in refills for position in refill.refreshed}
         self._unwritten_calls = unwritten_calls(plan.steps, refilled, rotation)
-        self._rims = rims_of(overwritten(plan.steps, self.fields, self.halos.inherited), halos)
+        self._rims = rims_of(overwritten(plan.steps, self.fields), halos)
 
     def _input_buffer(self, position: int, values, steps: int):
         is_read_only = 0 < steps <= self._unwritten_calls.get(position, steps)

@@ -162,7 +162,7 @@ class CallPlan:
 
         No sweep reads their halo before it is refreshed.
         """
-        rims = overwritten(self._launches, self._fields, self._halos.inherited)
+        rims = overwritten(self._launches, self._fields)
 
         def cells(field: FieldSpec) -> list[Box]:
             return self._rim(field, refreshes) if field in rims else [Box.whole(field.shape)]

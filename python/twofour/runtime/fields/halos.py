@@ -72,9 +72,9 @@ class FieldHalos:
     def _heirs(self) -> Iterator[tuple[FieldSpec, int, Box]]:
         """The fields that take over a halo, from which one each, and the cells of that."""
         for field in self._fields:
-            if field.loaded or field.interior is None:
-                continue
             heir = heir_of(field, self._fields, self._rotation)
+            if field.loaded or field.interior is None or heir is None:
+                continue
             if not self._stay_alike(field, heir):
                 cells = self._inherited_cells(field)
                 if (cells.lower, cells.upper) != self._stored(field):

@@ -151,7 +151,7 @@ class NativeFieldStepper(HostFieldStepper):
             copy.written for call in self._copies.items for copies in call for copy in copies
         }
         self._unwritten_calls = unwritten_calls(steps, refilled, rotation)
-        self._overwritten = overwritten(steps, self.fields, self.halos.inherited)
+        self._overwritten = overwritten(steps, self.fields)
         # Arguments that say how often loops run.
         self._bounds = bound_arguments(steps)
         self._indices = used_indices(steps)

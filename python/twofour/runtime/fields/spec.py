@@ -24,16 +24,13 @@ class FieldSpec:
     interior: tuple[tuple[int, ...], tuple[int, ...]] | None
 
 
-def heir_of(field: FieldSpec, fields: Collection[FieldSpec], rotation: Sequence[int]) -> int:
-    """The position of the first loaded field that takes over the buffer of a field.
+def heir_of(field: FieldSpec, fields: Collection[FieldSpec], rotation: Sequence[int]) -> int | None:
+    """The position of the first loaded field that takes over the buffer of a field, if any does.
 
-    After a call, argument i takes over the buffer of argument rotation[i]. Where no loaded field
-    ever does, it is the position of the one that does next.
+    After a call, argument i takes over the buffer of argument rotation[i].
     """
     loaded = {other.position for other in fields if other.loaded}
-    first = heir = rotation.index(field.position)
-    while heir not in loaded:
+    heir = rotation.index(field.position)
+    while heir not in loaded and heir != field.position:
         heir = rotation.index(heir)
-        if heir == first:
-            break
-    return heir
+    return heir if heir in loaded else None

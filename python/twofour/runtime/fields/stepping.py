@@ -176,9 +176,9 @@ class FieldStepper:
             arguments[position] = self._input_buffer(position, array, steps)
         for field in self.fields:
             if not field.loaded:
-                heir = arguments[heir_of(field, self.fields, self.rotation)]
+                heir = heir_of(field, self.fields, self.rotation)
                 arguments[field.position] = (
-                    self._result_buffer(field, heir, steps)
+                    self._result_buffer(field, arguments[heir], steps)
                     if heir is not None
                     else self._zeros(field.position, field.shape, field.element.storage)
                 )

@@ -100,27 +100,16 @@ def read_halos(steps: Sequence[Step], fields: Sequence[FieldSpec]) -> frozenset[
     return frozenset(found)
 
 
-def overwritten(
-    steps: Sequence[Step], fields: Sequence[FieldSpec], inherited: Iterable[tuple[int, int]]
-) -> list[FieldSpec]:
-    """Fields of whose first values only those around their interior count.
+def overwritten(steps: Sequence[Step], fields: Sequence[FieldSpec]) -> list[FieldSpec]:
+    """Fields whose whole interior one sweep of every call stores.
 
-    One sweep of every call stores their whole interior, and before it no field takes over cells
-    from there: of each pair `inherited`, the second one takes over those around its own interior,
-    and this as well unless steps write all of it.
+    Of the first values of those that are only stored, the ones around the interior count.
     """
-    interiors = {field.position: field.interior for field in fields}
-    covered = covered_fields(steps, fields)
-    given = {
-        heir for heir, to in inherited if interiors[heir] != interiors[to] or to not in covered
-    }
     launches = [step for step in steps if not isinstance(step, Loop)]
     return [
         field
         for field in fields
-        if field.interior is not None
-        and field.position not in given
-        and any(stores_interior(launch, field) for launch in launches)
+        if field.interior is not None and any(stores_interior(launch, field) for launch in launches)
     ]
 
 
