@@ -284,8 +284,7 @@ def test_kernels_have_two_names():
 
 
 def test_the_help_names_every_experiment(capsys):
-    with pytest.raises(SystemExit, match="0"):
-        main(["bench", "--help"])
+    assert main(["bench", "--help"]) == 0
     named = capsys.readouterr().out.replace("\n", " ")
     assert all(name in named for name in RUN)
 

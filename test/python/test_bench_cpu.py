@@ -316,8 +316,7 @@ def test_threads_belong_to_sizes():
 
 
 def test_the_help_names_every_experiment(capsys):
-    with pytest.raises(SystemExit, match="0"):
-        main(["bench", "--help"])
+    assert main(["bench", "--help"]) == 0
     named = " ".join(capsys.readouterr().out.split())
     assert all(f" {name}" in named for name in ("cpu", *EXPERIMENTS))
 

@@ -8,7 +8,7 @@ from twofour.diagnostics import errors_of
 from twofour.dialects.stencil.types import GridType
 from twofour.errors import SourceLocation, TwofourError
 from twofour.files import BUNDLE_MAGIC, read_bytes
-from twofour.frontend.xdsl_text import code_of, is_xdsl_syntax
+from twofour.frontend.xdsl_text import is_xdsl_syntax
 from twofour.mlir import ir
 from twofour.mlir_support import VerificationFailure, source_location
 
@@ -140,7 +140,7 @@ def _unquoted_op(text: str, filename: str, first_line: int) -> TwofourError:
 
     Bindings give these ops no syntax of their own.
     """
-    match = _UNQUOTED_OP.search(code_of(text))
+    match = _UNQUOTED_OP.search(text)
     if match is None:
         message, line, column = "expected a program of MLIR", first_line, 1
     else:

@@ -29,12 +29,7 @@ _UNKNOWN_ATTRIBUTE = re.compile(r"'(\S+)' is not registered")
 
 def is_xdsl_syntax(text: str) -> bool:
     """Whether `text` uses xDSL's spelling of stencil ops or types, outside comments and strings."""
-    return _XDSL_SYNTAX.search(code_of(text)) is not None
-
-
-def code_of(text: str) -> str:
-    """`text` with spaces for comments and strings."""
-    return _blank(_COMMENT_OR_STRING, text)
+    return _XDSL_SYNTAX.search(_blank(_COMMENT_OR_STRING, text)) is not None
 
 
 def _blank(pattern: re.Pattern, text: str) -> str:
