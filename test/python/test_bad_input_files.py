@@ -15,7 +15,7 @@ import pytest
 from bad_input import GENERIC, PRETTY, contents, refused, refused_by_process
 from twofour.cli.main import main as twofour
 from twofour.errors import TwofourError
-from twofour.files import BUNDLE_MAGIC, write_files
+from twofour.files import BUNDLE_MAGIC, read_file, write_files
 from twofour.opt.main import main as twofour_opt
 
 KERNEL = "heat2d_ftcs"
@@ -264,6 +264,12 @@ def test_links_to_nowhere(capfd, folder):
     (folder / "v.npy").symlink_to("missing/w.npy")
     message = f"no directory '{folder / 'missing'}'"
     refused(capfd, twofour, [*SMALL, "--output", "v.npy"], message, "v.npy:1:1")
+
+
+def test_files_may_be_longer_than_what_is_read_of_devices(folder, monkeypatch):
+    monkeypatch.setattr("twofour.files.MOST_OF_A_DEVICE", 3)
+    (folder / "long").write_bytes(b"longer")
+    assert read_file("long") == b"longer"
 
 
 @pytest.mark.parametrize("tool, words", [(twofour, ["run"]), (twofour_opt, [])])
