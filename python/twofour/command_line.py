@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NoReturn, TextIO
 
 from twofour.errors import SourceLocation, TwofourError
@@ -84,7 +85,7 @@ def run_tool(tool: Callable[[list[str]], int], words: list[str] | None) -> int:
         failure = TwofourError(f"expected arrays that fit in memory: {error or 'no memory left'}")
     except BrokenPipeError:
         # The reader of a pipe went away; nothing is left to say.
-        _discard(sys.stdout)
+        _discard_output()
         return 1
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
@@ -97,14 +98,12 @@ def run_tool(tool: Callable[[list[str]], int], words: list[str] | None) -> int:
             failure = TwofourError(f"expected all libraries in place, got: {reason}")
         else:
             failure = TwofourError(f"cannot write the output: {reason}", SourceLocation("<stdout>"))
-            _discard(sys.stdout)
+            _discard_output()
     except KeyboardInterrupt:
         return 130
     if sys.stderr is not None:
-        try:
+        with suppress(OSError):
             print(on_command_line(failure, words), file=sys.stderr, flush=True)
-        except OSError:
-            _discard(sys.stderr)
     return 1
 
 
@@ -122,8 +121,8 @@ def _write_any_name() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
-def _discard(stream: TextIO) -> None:
+def _discard_output() -> None:
     """Let the interpreter flush at its end what could not be written."""
     nothing = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nothing, stream.fileno())
+    os.dup2(nothing, sys.stdout.fileno())
     os.close(nothing)
