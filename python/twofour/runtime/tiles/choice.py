@@ -48,7 +48,7 @@ BARRIER = 2000  # cycles to meet the other threads, where there are any
 # In arrays that hold their halo: cycles of a cell of it that stays, once; to begin and end; and the
 # part of the arithmetic that takes as long as all of it where rows are not aligned. In three axes
 # that makes no difference.
-KEPT, RESIDENCE, ALIGNED = 32, 50_000, 0.95
+KEPT, RESIDENCE, ALIGNED = 32, 170_000, 0.95
 
 
 @dataclass(frozen=True)
