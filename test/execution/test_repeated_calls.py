@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Calls of a few sweeps that are made again: as first calls, whatever they are made on."""
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from pathlib import Path
 
@@ -103,6 +104,36 @@ def by_slices(made, u, steps):
         result = outcome(fresh, u, steps)
     assert fresh._stepper.again is None
     return result
+
+
+@pytest.mark.parametrize("boundary", ["periodic", "constant(0.5)", "reflect,zero"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_steps_in_arrays_that_hold_a_halo(boundary, threads):
+    """Those are the stepper's own; each of several threads of Python takes others."""
+    boundary = tuple(boundary.split(","))
+    step = stencil(boundary=boundary, threads=threads)
+    step._stepper.resident = 7, 23
+    for steps in (2, 3, 8, 2):
+        step(random(), steps)
+        u, place = random(seed=steps), np.full(SHAPE, np.nan)
+        expected = first_outcome(u, steps, boundary=boundary)
+        assert step._stepper.again.fits(u, steps, place)
+        assert outcome(step, u, steps) == expected
+        assert outcome(partial(step, out=place), u, steps) == expected
+        assert step(u, steps, out=place) is place
+    arrays = [random(seed=seed) for seed in range(24)]
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda u: outcome(step, u, 9), arrays))
+    assert found == [first_outcome(u, 9, boundary=boundary) for u in arrays]
+
+
+def test_rims_are_copied_to_arrays_that_hold_a_halo():
+    step = stencil(boundary=("periodic", "fixed"))
+    step._stepper.resident = 7, 23
+    for seed in range(3):
+        u = random(seed=seed)
+        assert outcome(step, u, 5) == first_outcome(u, 5, boundary=("periodic", "fixed"))
+        assert step._stepper.again is None
 
 
 SWEEPS = [(2, 1), (7, 2), (20, 1), (37, 2), (2, 2), (7, 1), (20, 2), (37, 1)]

@@ -38,11 +38,6 @@ def residence_of(geometry, shape):
     )
 
 
-def arrays_of(pair):
-    first = pair.beside(None)
-    return [first, pair.beside(first)]
-
-
 def lies_in(copy, box):
     """Whether all cells that a copy reads are those of a box."""
     axes = zip(copy.source.start, copy.source.steps, copy.shape, box.lower, box.upper, strict=True)
@@ -74,8 +69,8 @@ def check(weights, boundary, shape, steps, extents):
     if geometry.interior.empty:
         return
     residence, before, result = residence_of(geometry, shape), u.copy(), u.copy()
-    with residence.lent(u) as pair:
-        arrays = arrays_of(pair)
+    with residence.lent(u) as lent:
+        arrays = [*lent]
         sweep(u, arrays[0], residence.enter, weights, geometry, extents)
         for _ in range(steps - 2):
             sweep(*arrays, residence.inside, weights, geometry, extents)
@@ -107,8 +102,8 @@ def test_interior_rows_begin_on_cache_lines(itemsize):
     u = np.zeros((5, 6, 100), element_type(name).storage)
     layout = resident_layout(geometry, itemsize)
     begin = layout.offset(geometry.interior.lower) * itemsize
-    with residence.lent(u) as pair:
-        for array in arrays_of(pair):
+    with residence.lent(u) as arrays:
+        for array in arrays:
             assert (array.ctypes.data + begin) % CACHE_LINE == 0
             assert all(stride % CACHE_LINE == 0 for stride in array.strides[:-1])
 
@@ -123,20 +118,18 @@ def test_two_arrays_are_lent_to_one_run_at_a_time():
     def values(array):
         return set(np.unique(array[~np.isnan(array)]))
 
-    with lent(1.0) as pair, lent(3.0) as other:
-        arrays, others = arrays_of(pair), arrays_of(other)
+    with lent(1.0) as arrays, lent(3.0) as others:
         assert not any(np.shares_memory(*two) for two in itertools.product(arrays, others))
         # Rims are those of the array that they are lent for, constants the same ones.
         assert values(arrays[0]) == values(arrays[1]) == {1.0, 2.5}
         assert values(others[0]) == {3.0, 2.5}
-    with lent(4.0) as pair:
-        again = arrays_of(pair)
+    with lent(4.0) as again:
         assert any(again[0] is one for one in (arrays[0], others[0]))
         assert values(again[1]) == {4.0, 2.5}
     with pytest.raises(KeyboardInterrupt), lent(5.0):
         raise KeyboardInterrupt
-    with lent(6.0) as pair:
-        assert arrays_of(pair)[0] is not again[0]
+    with lent(6.0) as others:
+        assert others[0] is not again[0]
 
 
 def test_places_in_a_layout():

@@ -207,8 +207,9 @@ def test_runs_of_many_steps_write_ends_of_rows_in_few_of_them():
 def test_short_runs_do_not_begin_to_hold_a_halo():
     assert reside((16, 16, 16)).least_steps > reside((96, 96, 96)).least_steps >= 2
     assert reside((32, 32)).least_steps > reside((64, 64)).least_steps
-    # What it takes to begin is more than a hundred steps of so few points.
-    assert reside((40, 40)).least_steps > 100 > reside((200, 200)).least_steps
+    # What it takes to begin, where a rim has to be copied.
+    rimmed = reside((60, 60), boundary="periodic,fixed").least_steps
+    assert rimmed > 100 > 20 > reside((60, 60)).least_steps
 
 
 def test_short_runs_of_small_arrays_are_one_sweep():

@@ -45,10 +45,10 @@ AGAIN = 50_000  # cycles to have a second array, where one sweep is not the whol
 STREAMED_COMMANDS = 4  # of a slab: its sweep, and copies of its halo
 ROW = 50  # cycles that a row takes besides its points
 BARRIER = 2000  # cycles to meet the other threads, where there are any
-# In arrays that hold their halo: cycles of a cell of it that stays, once; to begin and end; and the
-# part of the arithmetic that takes as long as all of it where rows are not aligned. In three axes
-# that makes no difference.
-KEPT, RESIDENCE, ALIGNED = 32, 170_000, 0.95
+# In arrays that hold their halo: cycles of a cell of it that stays, once; to begin and end, where
+# calls are prepared (no axis is `fixed`) and where not; and the part of the arithmetic that takes
+# as long as all of it where rows are not aligned. In three axes that makes no difference.
+KEPT, RESIDENCE, UNPREPARED, ALIGNED = 32, 12_000, 170_000, 0.95
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,9 @@ def choose_residence(
     if best.cycles <= inside.cycles:
         return None
     points = math.prod(geometry.interior.shape)
-    before = single.cycles - inside.cycles + RESIDENCE / points
+    is_prepared = all(axis.mode != "fixed" for axis in geometry.boundary)
+    begins = RESIDENCE if is_prepared else UNPREPARED
+    before = single.cycles - inside.cycles + begins / points
     if geometry.boundary[-1].mode == "fixed":
         before += KEPT * (geometry.below[-1] + geometry.above[-1]) / geometry.interior.shape[-1]
     least = 1 + math.ceil(before / (best.cycles - inside.cycles))

@@ -8,7 +8,7 @@ the last one. Hence everything that a call takes is looked up before, and it goe
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -17,22 +17,30 @@ from twofour.runtime.buffer_pool import BufferPool
 from twofour.runtime.page_offset import CACHE_LINE, PAGE, page_offset
 from twofour.runtime.tiles.itinerary import Itinerary, Pair, Stage
 from twofour.runtime.tiles.program import MOST_IDLE, TileProgram
+from twofour.runtime.tiles.resident import Residence
 from twofour.runtime.tiles.runs import Hop, HopTable, Leg
 from twofour.runtime.tiles.steps import Layout
+
+# The number of the first array of a residence.
+HELD = 3
 
 
 class Route:
     """The legs of sweeps of some programs, from an array that is not written to new ones.
 
-    Arrays have numbers: 0 is that array, `last` the one with the result.
+    Arrays have numbers: 0 is that array, 1 and 2 are new ones, of which `last` has the result, and
+    those from HELD on belong to a `residence`, if there is one. `stages` makes the stages out of a
+    pair of new arrays and one of the residence's.
     """
 
-    def __init__(self, sweeps: Iterable[tuple[TileProgram, int]]):
+    def __init__(
+        self, stages: Callable[[Pair, Pair], list[Stage]], residence: Residence | None = None
+    ):
         # What stands for them: a leg names the arrays that it goes between.
-        arrays = [np.empty(0) for _ in range(3)]
-        start, first, second = arrays
-        pair = Pair(lambda: first, lambda _: second, empty=True)
-        itinerary = Itinerary([Stage(program, count, pair) for program, count in sweeps], start)
+        start, first, second, *held = arrays = [np.empty(0) for _ in range(HELD + 2)]
+        new = Pair(lambda: first, lambda _: second, empty=True)
+        itinerary = Itinerary(stages(new, Pair.of(*held)), start)
+        self.residence = residence
         self.steps = itinerary.left
         self.legs: list[Leg] = itinerary.legs(self.steps)
         numbers = {id(array): number for number, array in enumerate(arrays)}
@@ -41,7 +49,17 @@ class Route:
             for leg in self.legs
         ]
         self.last = numbers[id(itinerary.current)]
-        self.new = max(hop.target for hop in self.hops)
+        self.new = max(hop.target for hop in self.hops if hop.target < HELD)
+
+    @classmethod
+    def of_sweeps(cls, sweeps: Iterable[tuple[TileProgram, int]]) -> "Route":
+        """Sweeps between new arrays."""
+        return cls(lambda new, _: [Stage(program, count, new) for program, count in sweeps])
+
+    @classmethod
+    def of_residence(cls, residence: Residence, steps: int) -> "Route":
+        """Steps in the arrays of a residence."""
+        return cls(lambda new, held: residence.stages(steps, held, new), residence)
 
 
 class RepeatedCall:
@@ -89,15 +107,26 @@ class RepeatedCall:
 
         `place` is an array that fits as well, and shares no memory with `u`.
         """
+        residence = self._route.residence
+        if residence is None:
+            return self._run(u, place, ())
+        held = residence.take(u)
+        result = self._run(u, place, held)
+        residence.give_back(held)
+        return result
+
+    def _run(
+        self, u: np.ndarray, place: np.ndarray | None, held: Sequence[np.ndarray]
+    ) -> np.ndarray:
+        route, leases, places = self._route, {}, [address_of(u), 0, 0, *map(address_of, held)]
         # As empty_beside does.
-        route, leases, places = self._route, {}, [address_of(u)]
         for number in range(1, route.new + 1):
             if number == route.last and place is not None:
-                places.append(address_of(place))
+                places[number] = address_of(place)
                 continue
             lease = leases[number] = self._pool.lease(self._space)
-            begin = places[-1] // CACHE_LINE * CACHE_LINE + self._apart
-            places.append(lease.address + (begin - lease.address) % PAGE)
+            begin = places[number - 1] // CACHE_LINE * CACHE_LINE + self._apart
+            places[number] = lease.address + (begin - lease.address) % PAGE
         try:
             table = self._idle.pop()
         except IndexError:

@@ -14,7 +14,7 @@ from twofour.runtime.boundary import AxisBoundary, cells, storage_constant
 from twofour.runtime.dtypes import ElementType
 from twofour.runtime.page_offset import CACHE_LINE, empty_at, fresh_bytes, page_offset, spread_row
 from twofour.runtime.tiles.cells import Kind, pieces
-from twofour.runtime.tiles.itinerary import Pair
+from twofour.runtime.tiles.itinerary import Pair, Stage
 from twofour.runtime.tiles.program import TileProgram
 from twofour.runtime.tiles.steps import Geometry, Layout
 
@@ -50,9 +50,25 @@ class Residence:
         self._constants = list(_constants(geometry, inside, element))
         self._idle: list[tuple[np.ndarray, np.ndarray]] = []
 
+    def stages(self, steps: int, pair: Pair, result: Pair) -> list[Stage]:
+        """So many steps, two at least, in a pair of such arrays and from there to a result."""
+        stages = [
+            Stage(self.enter, 1, pair),
+            Stage(self.inside, steps - 2, pair),
+            Stage(self.leave, 1, result),
+        ]
+        return [stage for stage in stages if stage.sweeps]
+
     @contextmanager
-    def lent(self, u: np.ndarray) -> Iterator[Pair]:
+    def lent(self, u: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """The two arrays for one run, with what never changes of the halo of `u`."""
+        arrays = self.take(u)
+        yield arrays
+        # Not after a failure, when threads may still write them.
+        self.give_back(arrays)
+
+    def take(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """As `lent`, until they are given back."""
         try:
             arrays = self._idle.pop()
         except IndexError:
@@ -60,8 +76,10 @@ class Residence:
         for target, source in self._rims:
             for array in arrays:
                 array[target] = u[source]
-        yield Pair.of(*arrays)
-        # Not after a failure, when threads may still write them.
+        return arrays
+
+    def give_back(self, arrays: tuple[np.ndarray, np.ndarray]) -> None:
+        """Let another run have the arrays."""
         if not self._idle:
             self._idle.append(arrays)
 

@@ -200,14 +200,8 @@ class TilePrograms:
     def stages(self, u: np.ndarray, steps: int, pair: Pair) -> Iterator[list[Stage]]:
         """What advances `u` by so many steps, into an array of the pair, for one run."""
         if self.are_resident(steps):
-            residence = self._residence
-            with residence.lent(u) as inside:
-                stages = [
-                    Stage(residence.enter, 1, inside),
-                    Stage(residence.inside, steps - 2, inside),
-                    Stage(residence.leave, 1, pair),
-                ]
-                yield [stage for stage in stages if stage.sweeps]
+            with self._residence.lent(u) as inside:
+                yield self._residence.stages(steps, Pair.of(*inside), pair)
             return
         yield [Stage(program, count, pair) for program, count in self._sweeps(steps)]
 
@@ -263,11 +257,15 @@ class TilePrograms:
     def route(self, steps: int) -> tuple[Route, int] | None:
         """How so many steps are made between arrays alike, and on how many threads.
 
-        None where they take arrays of the stepper's own, or so long that others are to be heard.
+        None where they take so long that others are to be heard, or arrays of the stepper's own
+        while results hold more than what sweeps write.
         """
-        if self.are_resident(steps):
+        if not self.are_resident(steps):
+            route = Route.of_sweeps(self._sweeps(steps))
+        elif around(Box.whole(self.shape), self.geometry.interior):
             return None
-        route = Route(self._sweeps(steps))
+        else:
+            route = Route.of_residence(self._residence, steps)
         if sum(leg.sweeps for leg in route.legs) > 1 and not is_one_slice(steps, self.points):
             return None
         return route, self._threads_for(route.legs)
