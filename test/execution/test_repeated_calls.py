@@ -14,6 +14,7 @@ from turns import in_turn
 from twofour.errors import TwofourError
 from twofour.runtime import parse_boundary, slices
 from twofour.runtime.tiles import runs
+from twofour.runtime.tiles.resident import Residence
 from twofour.runtime.tiles.runs import Hop, HopTable
 
 WEIGHTS = {
@@ -125,6 +126,16 @@ def test_steps_in_arrays_that_hold_a_halo(boundary, threads):
     with ThreadPoolExecutor(3) as pool:
         found = list(pool.map(lambda u: outcome(step, u, 9), arrays))
     assert found == [first_outcome(u, 9, boundary=boundary) for u in arrays]
+
+
+def test_arrays_that_hold_a_halo_are_used_again(monkeypatch):
+    made, make = [], Residence._make
+    monkeypatch.setattr(Residence, "_make", lambda self: made.append(1) or make(self))
+    step = stencil(boundary="periodic")
+    step._stepper.resident = 7, 23
+    for steps in (5, 5, 9):
+        step(random(), steps)
+    assert made == [1]
 
 
 def test_rims_are_copied_to_arrays_that_hold_a_halo():
