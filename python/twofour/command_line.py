@@ -7,7 +7,6 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from typing import NoReturn, TextIO
 
 from twofour.errors import SourceLocation, TwofourError
@@ -85,7 +84,7 @@ def run_tool(tool: Callable[[list[str]], int], words: list[str] | None) -> int:
         failure = TwofourError(f"expected arrays that fit in memory: {error or 'no memory left'}")
     except BrokenPipeError:
         # The reader of a pipe went away; nothing is left to say.
-        _discard_output()
+        _discard(sys.stdout)
         return 1
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
@@ -98,12 +97,14 @@ def run_tool(tool: Callable[[list[str]], int], words: list[str] | None) -> int:
             failure = TwofourError(f"expected all libraries in place, got: {reason}")
         else:
             failure = TwofourError(f"cannot write the output: {reason}", SourceLocation("<stdout>"))
-            _discard_output()
+            _discard(sys.stdout)
     except KeyboardInterrupt:
         return 130
     if sys.stderr is not None:
-        with suppress(OSError):
+        try:
             print(on_command_line(failure, words), file=sys.stderr, flush=True)
+        except OSError:
+            _discard(sys.stderr)
     return 1
 
 
@@ -121,8 +122,8 @@ def _write_any_name() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
-def _discard_output() -> None:
+def _discard(stream: TextIO) -> None:
     """Let the interpreter flush at its end what could not be written."""
     nothing = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nothing, sys.stdout.fileno())
+    os.dup2(nothing, stream.fileno())
     os.close(nothing)

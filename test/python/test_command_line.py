@@ -204,8 +204,10 @@ def test_help_that_cannot_be_written(words, unbuffered):
     assert (run.returncode, run.stderr) == (1, message)
 
 
-def test_errors_that_cannot_be_written():
-    assert shell("twofour run none.mlir 2>/dev/full").returncode == 1
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_errors_that_cannot_be_written(unbuffered):
+    command = f"PYTHONUNBUFFERED={unbuffered} twofour run none.mlir 2>/dev/full"
+    assert shell(command).returncode == 1
 
 
 def test_standard_error_that_is_closed(tmp_path):

@@ -13,7 +13,7 @@ from twofour import __version__
 from twofour.analysis import Source, analyse, load_program
 from twofour.cost import GpuModel
 from twofour.cost.explore import DOMAINS, reference_gpu
-from twofour.diagnostics import relocate
+from twofour.diagnostics import located_in
 from twofour.errors import SourceLocation, TwofourError
 from twofour.files import check_output, make_folder, write_files
 from twofour.frontend.source import ProgramText
@@ -60,10 +60,9 @@ def prepare(
     module, filename = load_program(source, options)
     found = analyse(module, filename, options, is_kernel=isinstance(source, Kernel))
     if not found.is_step:
-        with found.module.context:
+        with found.module.context, located_in(filename):
             function = select_function(found.module, found.program.name, filename)
-            error = error_at(function, "expected one linear step of one field to tune")
-        raise relocate(error, filename)
+            raise error_at(function, "expected one linear step of one field to tune")
     sweep, rank = found.fused or found.single, len(found.single.reach_lo)
     if shape is None:
         shape = DOMAINS.get(rank)

@@ -68,14 +68,14 @@ def _cells_left(views: Sequence[View], field: FieldSpec) -> list[Box]:
     for view in views:
         if view.buffer == field.position:
             written = view.box(field.shape)
-            left = [
-                rest
-                for box in left
-                for rest in (
-                    [box] if box.within(written).empty else around(box, box.within(written))
-                )
-            ]
+            left = [rest for box in left for rest in _outside(box, written)]
     return left
+
+
+def _outside(box: Box, other: Box) -> list[Box]:
+    """Boxes that cover a box without another one, which may lie anywhere."""
+    common = box.within(other)
+    return [box] if common.empty else around(box, common)
 
 
 def _is_beyond(view: View, field: FieldSpec) -> bool:
