@@ -26,7 +26,7 @@ from twofour.layout.crush import crush
 from twofour.layout.matching import apply_permutation, permute_2to4
 from twofour.targets.gpu.candidates import candidates, fastest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 H200 = cost.find("H200")
 HEAT = Setting(H200, ("heat2d_ftcs",))
 DATE = "2026-11-20"

@@ -15,7 +15,7 @@ from twofour.frontend.xdsl_import import import_xdsl
 from twofour.frontend.xdsl_text import is_xdsl_syntax
 from twofour.mlir import ir
 
-PROGRAMS = sorted((Path(__file__).parents[1] / "execution" / "programs").glob("*.mlir"))
+PROGRAMS = sorted((Path(__file__).parents[2] / "execution" / "programs").glob("*.mlir"))
 
 
 def imported(text):

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import fake_cupy
+import without_compiler
 from ptx_cases import linear_bundle
 from runtime_reference import convolved
-from test_runtime_imports import run
 from tune_cases import CHOICES, COSTS, STAR, prepared
 from twofour.cost import find, predict
 from twofour.errors import TwofourError
@@ -391,7 +391,7 @@ def test_measuring_needs_no_compiler(folder):
     code = f"import sys\nsys.argv[1:] = ['--measure', {str(folder)!r}, '--device', 'sim']\n"
     for module in ("twofour.tune.__main__", "twofour.cli.main"):
         begin = "sys.argv.insert(1, 'tune')\n" if module.endswith("cli.main") else ""
-        done = run(f"{code}{begin}import {module}\nsys.exit({module}.main())")
+        done = without_compiler.run(f"{code}{begin}import {module}\nsys.exit({module}.main())")
         assert done.returncode == 0, done.stderr
         assert "star: f64 on sim:sm_90, simulated (by counters and the model)" in done.stdout
 

@@ -66,7 +66,7 @@ def test_plot_is_a_png(capsys, tmp_path):
 
 def test_a_plot_of_each_result(capsys, tmp_path):
     pytest.importorskip("matplotlib")
-    example = str(Path(__file__).parents[2] / "docs/examples/gray_scott.mlir")
+    example = str(Path(__file__).parents[3] / "docs/examples/gray_scott.mlir")
     assert main(["run", example, "--steps", "2", "--plot", str(tmp_path / "u.v.png")]) == 0
     pictures = [tmp_path / f"u.v.{number}.png" for number in range(2)]
     assert sorted(tmp_path.iterdir()) == pictures

@@ -26,7 +26,7 @@ from twofour.opt.main import main as twofour_opt
 from twofour.options import AUTO, CompileOptions
 from twofour.passes import pass_class, pass_names
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
 
 import generate_docs  # noqa: E402

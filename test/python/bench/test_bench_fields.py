@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bench_device import NVCC
-from test_bench_measured import results, run
+from bench_device import NVCC, results, run
 from twofour.bench.cube_programs import SOUND
 from twofour.bench.measured import field_contest, field_source, prepare
 from twofour.bench.measured.plan import load_plan

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from round_cases import FAR, MANY, NEAR, box, in_place, square, update
 from twofour.runtime import Launch
 from twofour.runtime.loops import View
-from twofour.runtime.processor import Caches
 from twofour.runtime.rounds import choice as skew_choice
 from twofour.runtime.rounds.actions import Buffer, Copy, footprint, pass_on_whole
 from twofour.runtime.rounds.choice import (
@@ -23,31 +23,6 @@ from twofour.runtime.rounds.time_skewing import Touch
 from twofour.runtime.tiles.costs import MEMORY
 from twofour.runtime.tiles.costs import NEAR as L2_RATE
 from twofour.runtime.tiles.extents import WINDOW_SHARE
-
-# A last-level cache far away, and one that is near.
-FAR, NEAR = Caches(1 << 21, 1 << 26, 12), Caches(1 << 20, 1 << 25, 30)
-MANY = 1 << 30
-
-
-def square(edge, halo=1):
-    return Buffer((edge + 2 * halo,) * 2, np.dtype(np.float64))
-
-
-def box(edge, below=0, above=0, halo=1):
-    """The interior of a square, grown along both axes."""
-    return (slice(halo - below, halo + edge + above),) * 2
-
-
-def update(edge, target, **reaches):
-    """A field is updated in place from others: their reaches below and above."""
-    inputs = [View(target, box(edge))]
-    inputs += [View(int(name[1:]), box(edge, *reach)) for name, reach in reaches.items()]
-    return Launch(None, tuple(inputs), (View(target, box(edge)),))
-
-
-def in_place(edge):
-    """A step of two phases, like those of FDTD."""
-    return [[update(edge, 0, f1=(0, 1))], [update(edge, 1, f0=(1, 0))]]
 
 
 def rotating(edge, radius=1):

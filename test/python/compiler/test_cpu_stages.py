@@ -80,6 +80,6 @@ def test_what_a_target_does_not_have(tmp_path, capfd, words, message):
 
 
 def test_a_stage_that_plain_loops_do_not_have(capfd):
-    program = Path(__file__).parents[2] / "docs" / "examples" / "gray_scott.mlir"
+    program = Path(__file__).parents[3] / "docs" / "examples" / "gray_scott.mlir"
     message = "expected a stage that schedule 'loops' has, got 'nm'"
     refused(capfd, main, ["compile", program, "--emit", "nm"], message)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 README = (ROOT / "README.md").read_text()
 GUIDE = " ".join((ROOT / "docs/guide/evaluation.md").read_text().split())
 XEON, ZEN4, ZEN3 = (f"docs/measurements/{name}" for name in ("cpu_xeon", "cpu_zen4", "cpu"))

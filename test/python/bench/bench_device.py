@@ -14,10 +14,15 @@ from types import SimpleNamespace
 import numpy as np
 
 from twofour import sim
+from twofour.bench.measured import baselines
+from twofour.bench.measured.measurements import read_results
+from twofour.bench.measured.plan import load_plan
+from twofour.bench.measured.session import measure
 from twofour.runtime.devices.simulated import SimulatedDevice
 
 NVCC = shutil.which("nvcc")
 CHIP = "sm_90"
+ROUNDS = 3
 
 
 class Module:
@@ -51,6 +56,19 @@ class TickingClock:
         work()
         self.timed.append(tuple(self.swept))
         return float(len(self.swept)) or 1.0
+
+
+def run(folder, makers=None, rounds=ROUNDS):
+    """Measure a plan; how many groups were measured, and the clock."""
+    device, clock = BenchDevice(), TickingClock()
+    with device.active():
+        done = measure(folder, device, clock, makers or {"copy": baselines.copy}, rounds)
+    return done, clock
+
+
+def results(folder):
+    """What was measured."""
+    return read_results(folder, load_plan(folder))
 
 
 class _RawKernel:

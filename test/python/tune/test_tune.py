@@ -243,7 +243,7 @@ def test_a_device_of_another_chip_is_found_out_before_anything_is_compiled(capsy
 
 
 def test_programs_that_are_no_linear_step_are_refused(capsys):
-    example = Path(__file__).parents[2] / "docs/examples/gray_scott.mlir"
+    example = Path(__file__).parents[3] / "docs/examples/gray_scott.mlir"
     assert main(["tune", str(example), "--target", "sm_90", "--prepare", "d"]) == 1
     error = capsys.readouterr().err
     assert (

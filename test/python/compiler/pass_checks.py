@@ -140,7 +140,7 @@ def check_single_precision(path) -> None:
 def check_sme(path) -> None:
     """Skipped where there is no emulator."""
     # The tests of Arm code have a folder of their own.
-    sys.path.append(str(Path(__file__).parents[1] / "execution" / "sme"))
+    sys.path.append(str(Path(__file__).parents[2] / "execution" / "sme"))
     from arm_machine import Program, Sweep, missing_tools
 
     if missing := missing_tools():

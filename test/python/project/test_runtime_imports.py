@@ -10,23 +10,9 @@ import pytest
 from ptx_cases import linear_bundle
 from runtime_reference import reference
 from twofour.runtime import parse_boundary
+from without_compiler import COMPILER, run
 
-COMPILER = ("mlir", "torch_mlir", "llvmlite", "scipy", "networkx", "xdsl")
 STAR = {(0, 0): 0.5, (0, 1): 0.25, (-2, 0): 0.25}
-# Runs in an interpreter that refuses to import anything of the compiler.
-WITHOUT_COMPILER = f"""
-import sys
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {COMPILER!r}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
-sys.meta_path.insert(0, Absent())
-"""
-
-
-def run(code, *arguments):
-    command = [sys.executable, "-c", WITHOUT_COMPILER + code, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 
 def test_the_guard_works():

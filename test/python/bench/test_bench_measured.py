@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import fake_cupy
-from bench_device import CHIP, NVCC, BenchDevice, TickingClock
-from test_runtime_imports import run as run_without_compiler
+import without_compiler
+from bench_device import CHIP, NVCC, ROUNDS, BenchDevice, TickingClock, results, run
 from twofour.bench.__main__ import main as measure_main
 from twofour.bench.measured import baselines, fields, prepare
 from twofour.bench.measured.contest import SAMPLE_SECONDS, WARM_UP, Contestant, EventClock, compete
 from twofour.bench.measured.fields import Fields
-from twofour.bench.measured.measurements import FILE, read_results
+from twofour.bench.measured.measurements import FILE
 from twofour.bench.measured.plan import Entry, Group, Plan, load_plan
 from twofour.bench.measured.results import report_of
 from twofour.bench.measured.session import measure
@@ -26,7 +26,6 @@ from twofour.errors import DeviceFailure, TwofourError, Unsuitable
 from twofour.kernels import built_in_kernels
 from twofour.runtime.devices.simulated import SimulatedDevice
 
-ROUNDS = 3
 ENTRIES = (("f16", "auto", 1), ("f16", "simt", 1), ("f16", "auto", 3), ("f64", "auto", 1))
 
 
@@ -60,17 +59,6 @@ def bare(folder):
     groups = tuple(replace(g, entries=(), baselines=compared) for g in plan.groups)
     replace(plan, groups=groups).save(folder)
     return folder
-
-
-def run(folder, makers=None, rounds=ROUNDS):
-    device, clock = BenchDevice(), TickingClock()
-    with device.active():
-        done = measure(folder, device, clock, makers or {"copy": baselines.copy}, rounds)
-    return done, clock
-
-
-def results(folder):
-    return read_results(folder, load_plan(folder))
 
 
 def test_every_kernel_is_measured_and_reported(folder):
@@ -403,7 +391,7 @@ def test_sets_of_inputs_exceed_caches(span, sets, monkeypatch):
 
 
 def test_measuring_does_not_import_the_compiler():
-    done = run_without_compiler(
+    done = without_compiler.run(
         "import twofour.bench.__main__, twofour.bench.measured.results\n"
         "print(*{name.partition('.')[0] for name in sys.modules})\n"
         "twofour.bench.__main__.main(['--help'])"

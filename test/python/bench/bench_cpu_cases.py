@@ -12,7 +12,7 @@ from twofour.bench.cpu.setting import CpuSetting
 from twofour.bench.cpu.workload import Workload, random_stencil
 from twofour.kernels import Kernel
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 DATE = "2026-11-22"
 CPUS = usable_cpus()
 SMALL = CpuSetting((16, 24), (1,), 2, ("heat2d_ftcs",), (1,), ("f64",), 3, 4)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-EXECUTION = Path(__file__).parents[1] / "execution"
+EXECUTION = Path(__file__).parents[2] / "execution"
 sys.path.insert(0, str(EXECUTION))
 
 from numpy_stencil import UnsupportedProgram, evaluate  # noqa: E402

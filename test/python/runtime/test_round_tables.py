@@ -4,7 +4,7 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
-from test_skew_choice import FAR, MANY, in_place, square
+from round_cases import FAR, MANY, in_place, square
 from twofour.runtime.rounds import round_tables
 from twofour.runtime.rounds.round_tables import BoundRounds, RoundTables
 from twofour.runtime.rounds.step_tables import Index
