@@ -37,6 +37,28 @@ func.func @limited(%u: !field, %out: !field) {
   return
 }
 """
+# Types of `average`, the steps of which loops of a program are made.
+LINE_TYPES = """
+!field = !stencil.field<[-1,41]xf64>
+!temp = !stencil.temp<?xf64>
+"""
+
+
+def average(name: str, source: str, target: str, left: str = "0.25", element: str = "f64") -> str:
+    """A step target = left * source[x - 1] + 0.5 * source[x + 1]."""
+    return f"""
+    %t{name} = stencil.load {source} : !field -> !temp
+    %r{name} = stencil.apply(%in = %t{name} : !temp) -> (!temp) {{
+      %left = stencil.access %in[-1] : !temp
+      %right = stencil.access %in[1] : !temp
+      %weight = arith.constant {left} : {element}
+      %half = arith.constant 0.5 : {element}
+      %0 = arith.mulf %weight, %left : {element}
+      %1 = arith.mulf %half, %right : {element}
+      %2 = arith.addf %0, %1 : {element}
+      stencil.return %2 : {element}
+    }}
+    stencil.store %r{name} to {target}(<[0], [40]>) : !temp to !field"""
 
 
 def random_field(shape, seed=0, low=-1.0, high=1.0) -> np.ndarray:

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 import numpy_stencil
-from file_cases import close, random_field
+from file_cases import LINE_TYPES, average, close, random_field
 from twofour import program
 from twofour.errors import TwofourError
 from twofour.runtime import element_type, from_storage, to_storage
 from xdsl_suite import Program, random_arguments
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 PROGRAMS = sorted(
-    [*REPOSITORY.glob("docs/examples/*.mlir"), *Path(__file__).parent.glob("programs/*.mlir")]
+    [*REPOSITORY.glob("docs/examples/*.mlir"), *Path(__file__).parents[1].glob("programs/*.mlir")]
 )
 FUNCTIONS = [
     pytest.param(str(op), id=op.sym_name.data)
@@ -41,32 +41,11 @@ def test_one_call_of_a_program(compiled, text):
         )
 
 
-def average(name: str, source: str, target: str, left: str = "0.25", element: str = "f64") -> str:
-    """A step target = left * source[x - 1] + 0.5 * source[x + 1]."""
-    return f"""
-    %t{name} = stencil.load {source} : !field -> !temp
-    %r{name} = stencil.apply(%in = %t{name} : !temp) -> (!temp) {{
-      %left = stencil.access %in[-1] : !temp
-      %right = stencil.access %in[1] : !temp
-      %weight = arith.constant {left} : {element}
-      %half = arith.constant 0.5 : {element}
-      %0 = arith.mulf %weight, %left : {element}
-      %1 = arith.mulf %half, %right : {element}
-      %2 = arith.addf %0, %1 : {element}
-      stencil.return %2 : {element}
-    }}
-    stencil.store %r{name} to {target}(<[0], [40]>) : !temp to !field"""
-
-
 def averaged(source, target, left=0.25):
     target[1:-1] = left * source[:-2] + 0.5 * source[2:]
 
 
-HEAD = """
-!field = !stencil.field<[-1,41]xf64>
-!temp = !stencil.temp<?xf64>
-"""
-ROTATION = f"""{HEAD}
+ROTATION = f"""{LINE_TYPES}
 func.func @rotate(%a: !field, %b: !field, %c: !field, %d: !field) {{
   %zero = arith.constant 0 : index
   %count = arith.constant COUNT : index
@@ -112,7 +91,7 @@ BESIDE = {
 @pytest.mark.parametrize("boundary", ["fixed", "zero", "periodic"])
 def test_loops_that_carry_no_field(compiled_for_cpu, loop, boundary):
     """A step is a step with such a loop behind it."""
-    text = f"""{HEAD}
+    text = f"""{LINE_TYPES}
 func.func @step(%a: !field, %b: !field) {{
   {average("0", "%a", "%b")}
   %zero = arith.constant 0 : index
@@ -129,7 +108,7 @@ func.func @step(%a: !field, %b: !field) {{
     np.testing.assert_array_equal(beside(u, steps=3), plain)
 
 
-NESTED = f"""{HEAD}
+NESTED = f"""{LINE_TYPES}
 func.func @nested(%a: !field, %b: !field, %first: i32, %count: i64) {{
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
@@ -195,7 +174,7 @@ def test_loops_that_would_never_end(compiled_for_cpu, step):
         program(*arrays, scalars=[1, 6, step])
 
 
-STORED_IN_A_LOOP = f"""{HEAD}
+STORED_IN_A_LOOP = f"""{LINE_TYPES}
 func.func @stored(%u: !field, %v: !field, %count: index) {{
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
@@ -218,7 +197,7 @@ def test_results_of_a_loop_are_no_inputs(compiled):
         program(u, scalars=[1], steps=2)
 
 
-COPIED_BACK = f"""{HEAD}
+COPIED_BACK = f"""{LINE_TYPES}
 func.func @march(%u: !field, %m: memref<42xf64>) {{
   %v = stencil.external_load %m : memref<42xf64> -> !field
   %zero = arith.constant 0 : index

@@ -13,7 +13,6 @@ from twofour.runtime import parse_boundary, slices
 from twofour.runtime.boundary import refresh_halo
 from twofour.runtime.recent import Recent
 
-MODES = ("fixed", "zero", "constant(0.5)", "periodic", "reflect", "nearest")
 SHAPES = {1: (331,), 2: (37, 61), 3: (9, 17, 23)}
 TILES = {1: [(64,), (400,)], 2: [(8, 20), (40, 70)], 3: [(4, 8, 10), (3, 20, 30)]}
 NAMES = ("heat1d_ftcs", "klein_gordon1d_o6", "tti2d_gzz_o4", "advect_diffuse3d_upwind")
@@ -42,7 +41,7 @@ def test_bits_of_single_steps(name, dtype):
     kernel = cases.KERNELS[name]
     u = cases.stored(cases.random_values(3, SHAPES[kernel.rank], dtype), dtype)
     for modes in itertools.islice(
-        itertools.product(MODES, repeat=kernel.rank), 0, None, 5 ** (kernel.rank - 1)
+        itertools.product(cases.MODES, repeat=kernel.rank), 0, None, 5 ** (kernel.rank - 1)
     ):
         boundary = ",".join(modes)
         states = states_of(kernel, dtype, boundary, u, 7)
@@ -55,7 +54,7 @@ def test_bits_of_single_steps(name, dtype):
 
 
 @pytest.mark.parametrize("name", ["advect2d_ctu", "arakawa_c_average4", "curlcurl_cross2d"])
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", cases.MODES)
 def test_tiles_at_ends_that_the_stencil_does_not_reach(mode, name):
     """Cells there are in the halo at the other end: such tiles are unlike those in the middle."""
     kernel, u = cases.KERNELS[name], np.random.default_rng(8).random((32, 160))
@@ -65,7 +64,7 @@ def test_tiles_at_ends_that_the_stencil_does_not_reach(mode, name):
         cases.assert_same_bits(stepper.advance(u, 3), states[3], mode)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", cases.MODES)
 def test_arrays_that_hold_the_halo_already(mode):
     kernel, shape = cases.KERNELS["tti2d_gzz_o4"], (33, 47)
     u = np.random.default_rng(5).random(shape)
@@ -126,7 +125,7 @@ def test_buffers_are_used_again_at_once(tiles, steps):
     assert len(set(results)) <= 2
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", cases.MODES)
 def test_runs_leave_nothing_behind(mode):
     """One stepper on other values, for other times, and on several threads at once."""
     kernel, rng = cases.KERNELS["tti2d_gzz_o4"], np.random.default_rng(9)

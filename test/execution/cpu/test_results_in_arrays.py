@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import twofour
+from field_programs import TEXTS
 from native_cases import fill_new_buffers, share_small_work
-from test_native_fields import TEXTS
 from turns import in_turn
 from twofour.bench.plane_programs import FDTD
 from twofour.errors import TwofourError

@@ -20,7 +20,6 @@ from twofour.runtime.tiles import runs as tile_runs
 from twofour.runtime.tiles import stepping as tiled_stepping
 from twofour.runtime.tiles.steps import SOURCE, TARGET
 
-MODES = ("fixed", "zero", "constant(0.5)", "periodic", "reflect", "nearest")
 SHAPES = {1: (331,), 2: (37, 61), 3: (9, 17, 23)}
 TILES = {
     1: [(1, (64,)), (4, (50,)), (5, (1000,))],
@@ -44,7 +43,7 @@ def test_bits_of_single_steps(name, dtype):
     shape, steps = SHAPES[kernel.rank], 7
     u = cases.stored(cases.random_values(3, shape, dtype), dtype)
     for modes in itertools.islice(
-        itertools.product(MODES, repeat=kernel.rank), 0, None, 5 ** (kernel.rank - 1)
+        itertools.product(cases.MODES, repeat=kernel.rank), 0, None, 5 ** (kernel.rank - 1)
     ):
         boundary = ",".join(modes)
         whole = tiled(kernel, dtype, boundary, 1, (1, shape))
@@ -107,7 +106,9 @@ STREAMED = [
 ]
 
 
-@pytest.mark.parametrize("mode, name, dtype", list(in_turn(zip(MODES, strict=True), STREAMED, 4)))
+@pytest.mark.parametrize(
+    "mode, name, dtype", list(in_turn(zip(cases.MODES, strict=True), STREAMED, 4))
+)
 def test_streamed_tiles_have_the_bits_of_single_steps(mode, name, dtype):
     kernel, shape = cases.KERNELS[name], (73, 13, 21)
     u = cases.stored(cases.random_values(5, shape, dtype), dtype)
@@ -124,7 +125,7 @@ def test_streamed_tiles_have_the_bits_of_single_steps(mode, name, dtype):
 
 
 @pytest.mark.parametrize("shape", [(37, 61), (24, 40), (3, 9)])
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", cases.MODES)
 def test_rows_in_pairs_have_the_bits_of_single_steps(monkeypatch, mode, shape):
     """Even and odd rows are those of the domain, wherever a tile and its steps begin."""
     cases.pair_rows(monkeypatch)

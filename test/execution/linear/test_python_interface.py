@@ -14,7 +14,7 @@ import kernel_cases as cases
 import twofour
 from twofour.errors import TwofourError
 
-EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 NAME = "wrf_advection5_2d"
 BOUNDARY = ("constant(0.75)", "periodic")
 

@@ -6,6 +6,7 @@ import signal
 import numpy as np
 import pytest
 
+from file_cases import LINE_TYPES, average
 from native_cases import (
     assert_same_bits,
     executable_of,
@@ -14,7 +15,6 @@ from native_cases import (
     one_by_one,
     share_small_work,
 )
-from test_file_loops import HEAD, average
 from twofour.runtime import HostFieldStepper, NativeFieldStepper, StepCode, parse_boundary, slices
 from twofour.runtime.rounds import program as rounds
 
@@ -36,7 +36,7 @@ def test_programs_that_do_more_than_sweep_are_called_as_they_are(tmp_path):
     assert_same_bits(stepper.advance(inputs, 1), other.advance(inputs, 1))
 
 
-LOOP_OF_INTEGERS = f"""{HEAD}
+LOOP_OF_INTEGERS = f"""{LINE_TYPES}
 func.func @march(%u: !field, %v: !field) {{
   %zero = arith.constant 0 : KIND
   %one = arith.constant 1 : KIND
@@ -50,7 +50,7 @@ func.func @march(%u: !field, %v: !field) {{
 """
 
 
-ROTATING = f"""{HEAD}
+ROTATING = f"""{LINE_TYPES}
 func.func @rotating(%a: !field, %b: !field, %c: !field, %d: !field, %count: i32)
     attributes {{stencil.rotation = array<i64: 3, 1, 2, 0, 4>}} {{
   %zero = arith.constant 0 : index
@@ -68,7 +68,7 @@ func.func @rotating(%a: !field, %b: !field, %c: !field, %d: !field, %count: i32)
 }}
 """
 # The inner loop leaves its fields where they were or changes them, as often as it runs.
-AROUND = f"""{HEAD}
+AROUND = f"""{LINE_TYPES}
 func.func @around(%a: !field, %b: !field, %c: !field, %often: index, %count: i64) {{
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
@@ -89,7 +89,7 @@ func.func @around(%a: !field, %b: !field, %c: !field, %often: index, %count: i64
 }}
 """
 # The first iteration reads a field that no other one reads.
-ONCE = f"""{HEAD}
+ONCE = f"""{LINE_TYPES}
 func.func @once(%a: !field, %b: !field, %c: !field, %count: index) {{
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
@@ -103,7 +103,7 @@ func.func @once(%a: !field, %b: !field, %c: !field, %count: index) {{
 }}
 """
 # The same of a loop around another one.
-ONCE_AROUND = f"""{HEAD}
+ONCE_AROUND = f"""{LINE_TYPES}
 func.func @once(%a: !field, %b: !field, %c: !field, %count: index) {{
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
@@ -119,7 +119,7 @@ func.func @once(%a: !field, %b: !field, %c: !field, %count: index) {{
 }}
 """
 # Only a loop stores to the second field, where it runs at all.
-FILLING = f"""{HEAD}
+FILLING = f"""{LINE_TYPES}
 func.func @filling(%a: !field, %b: !field, %count: index)
     attributes {{stencil.rotation = array<i64: 1, 0, 2>}} {{
   %zero = arith.constant 0 : index
@@ -220,7 +220,7 @@ def test_loops_take_the_numbers_of_each_run(tmp_path):
 
 
 # Both loops count, and a number is computed of their indices and an argument.
-DRIVEN = f"""{HEAD}
+DRIVEN = f"""{LINE_TYPES}
 func.func @driven(%u: !field, %v: !field, %dt: f64, %count: index) {{
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import twofour
 from native_cases import share_small_work, skew_small_arrays
-from test_random_programs import (
+from random_programs import (
     FIELD,
     HALO,
     OFFSETS,

@@ -5,6 +5,8 @@ import itertools
 
 import pytest
 
+from field_programs import LEVELS_1D
+from kernel_cases import MODES
 from native_cases import (
     assert_same_bits,
     cut_planes,
@@ -14,7 +16,6 @@ from native_cases import (
     share_small_work,
     skew_small_arrays,
 )
-from test_native_fields import LEVELS_1D, MODES
 from turns import in_turn
 from twofour.bench.plane_programs import PLANE_EXAMPLES
 from twofour.runtime import parse_boundary, slices

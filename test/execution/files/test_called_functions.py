@@ -4,15 +4,14 @@
 import numpy as np
 import pytest
 
-from file_cases import close, random_field
-from test_file_loops import HEAD, average
+from file_cases import LINE_TYPES, average, close, random_field
 from twofour.errors import TwofourError
 from twofour.options import CompileOptions
 from twofour.runtime import NativeFieldStepper, parse_boundary
 from twofour.targets.cpu.build import compile_cpu
 from twofour.targets.cpu.executable import CpuExecutable
 
-SQUARE = f"""{HEAD}
+SQUARE = f"""{LINE_TYPES}
 func.func @square(%a: !field, %b: !field, %s: f64) {{
   {average("0", "%a", "%b")}
   %t = stencil.load %b : !field -> !temp
@@ -117,7 +116,7 @@ func.func @outer(%m: memref<10xf64>) {
 
 
 def test_functions_that_call_themselves_are_refused(compiled):
-    text = f"""{HEAD}
+    text = f"""{LINE_TYPES}
 func.func @f(%u: !field, %v: !field) {{
   {average("0", "%u", "%v")}
   func.call @g(%u, %v) : (!field, !field) -> ()

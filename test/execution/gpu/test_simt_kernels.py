@@ -26,9 +26,9 @@ BOUNDARY = ("periodic", "nearest", "zero")
 # Several blocks on every axis, with threads that have all, some and none of their points.
 SHAPES = {1: (2500,), 2: (37, 131), 3: (9, 13, 67)}
 SMALL_SHAPES = {1: (2500,), 2: (19, 67), 3: (5, 9, 33)}
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 PROGRAMS = sorted(
-    [*REPOSITORY.glob("docs/examples/*.mlir"), *Path(__file__).parent.glob("programs/*.mlir")]
+    [*REPOSITORY.glob("docs/examples/*.mlir"), *Path(__file__).parents[1].glob("programs/*.mlir")]
 )
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import twofour
-from test_native_fields import CHAIN, TEXTS
+from field_programs import CHAIN, TEXTS
 from twofour.bench.plane_programs import FDTD, GRAY_SCOTT, MEDIUM, WAVE
 from twofour.runtime.devices.field_stepping import MANY_STEPS
 from twofour.runtime.devices.simulated import SimulatedDevice

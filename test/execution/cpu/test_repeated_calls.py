@@ -306,7 +306,7 @@ def test_steps_that_may_be_skewed_are_asked_about():
     assert step._stepper.again.fits(u, 3)
 
 
-HEAT = Path(__file__).parents[2] / "docs" / "examples" / "heat2d.mlir"
+HEAT = Path(__file__).parents[3] / "docs" / "examples" / "heat2d.mlir"
 
 
 @pytest.mark.parametrize("boundary", ["fixed", "periodic"])

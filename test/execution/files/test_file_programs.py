@@ -8,46 +8,15 @@ import pytest
 
 import reference
 import twofour
+from field_programs import COUPLED
 from file_cases import BOUNDARIES, NONLINEAR, close, random_field, refilled
 from twofour.dialects.stencil import large_arrays
 from twofour.options import CompileOptions
 from twofour.targets.cpu.build import compile_cpu
 
-LEAPFROG = str(Path(__file__).parents[2] / "docs" / "examples" / "wave2d.mlir")
+LEAPFROG = str(Path(__file__).parents[3] / "docs" / "examples" / "wave2d.mlir")
 
 # Two coupled fields; the first apply has two results, which the second reads around the point.
-COUPLED = """
-!field = !stencil.field<[-2,15]x[-2,18]xf64>
-!temp = !stencil.temp<?x?xf64>
-func.func @coupled(%u : !field, %v : !field, %p : !field, %q : !field) {
-  %ut = stencil.load %u : !field -> !temp
-  %vt = stencil.load %v : !field -> !temp
-  %l, %m = stencil.apply(%a = %ut : !temp, %b = %vt : !temp) -> (!temp, !temp) {
-    %n = stencil.access %a[-1, 0] : !temp
-    %s = stencil.access %a[1, 0] : !temp
-    %e = stencil.access %b[0, 1] : !temp
-    %c = stencil.access %b[0, 0] : !temp
-    %x = arith.subf %s, %n : f64
-    %y = arith.addf %e, %c : f64
-    stencil.return %x, %y : f64, f64
-  }
-  %r, %t = stencil.apply(%a = %ut : !temp, %d = %l : !temp, %f = %m : !temp) -> (!temp, !temp) {
-    %quarter = arith.constant 0.25 : f64
-    %c = stencil.access %a[0, 0] : !temp
-    %dn = stencil.access %d[-1, 0] : !temp
-    %ds = stencil.access %d[1, 0] : !temp
-    %fw = stencil.access %f[0, -1] : !temp
-    %0 = arith.addf %dn, %ds : f64
-    %1 = arith.mulf %0, %quarter : f64
-    %2 = arith.addf %c, %1 : f64
-    %3 = arith.mulf %quarter, %fw : f64
-    stencil.return %2, %3 : f64, f64
-  }
-  stencil.store %r to %p(<[0, 0], [13, 16]>) : !temp to !field
-  stencil.store %t to %q(<[0, 0], [13, 16]>) : !temp to !field
-  return
-}
-"""
 
 
 def test_kernels_of_large_arrays_give_the_same_bits(monkeypatch):

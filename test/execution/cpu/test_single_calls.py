@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import twofour
+from field_programs import TEXTS
+from kernel_cases import MODES
 from native_cases import (
     assert_same_bits,
     executable_of,
@@ -18,8 +20,7 @@ from native_cases import (
     one_by_one,
     share_small_work,
 )
-from test_native_fields import MODES, TEXTS
-from test_random_programs import Store, programs, text_of
+from random_programs import Store, programs, text_of
 from twofour.bench.plane_programs import FDTD
 from twofour.dialects.stencil import large_arrays
 from twofour.runtime import FieldStepper, NativeFieldStepper, parse_boundary
