@@ -143,6 +143,22 @@ func.func @pointwise(%old : !field, %now : !field, %next : !field)
   return
 }
 """
+# Fields that are stored as a whole, since they have no halo.
+BARE = """
+!field = !stencil.field<[0,9]x[0,14]xf64>
+!temp = !stencil.temp<?x?xf64>
+func.func @bare(%u : !field, %v : !field) {
+  %t = stencil.load %u : !field -> !temp
+  %r = stencil.apply(%a = %t : !temp) -> (!temp) {
+    %c = stencil.access %a[0, 0] : !temp
+    %s = arith.mulf %c, %c : f64
+    %d = arith.subf %c, %s : f64
+    stencil.return %d : f64
+  }
+  stencil.store %r to %v(<[0, 0], [9, 14]>) : !temp to !field
+  return
+}
+"""
 # Each result takes over the values of the field before it, and has another interior.
 CHAIN = """
 !field = !stencil.field<[-2,14]x[-2,32]xf64>
@@ -170,5 +186,6 @@ TEXTS = {
     "parts": PARTS_1D,
     "in_place": IN_PLACE,
     "pointwise": POINTWISE,
+    "bare": BARE,
     "chain": CHAIN,
 }

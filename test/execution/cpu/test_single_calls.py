@@ -23,7 +23,7 @@ from native_cases import (
 from random_programs import Store, programs, text_of
 from twofour.bench.plane_programs import FDTD
 from twofour.dialects.stencil import large_arrays
-from twofour.runtime import FieldStepper, NativeFieldStepper, parse_boundary
+from twofour.runtime import FieldStepper, Launch, NativeFieldStepper, parse_boundary
 from twofour.runtime.arrays import address_of
 from twofour.runtime.fields import frames
 from twofour.runtime.fields.call_plan import Ends
@@ -73,12 +73,12 @@ SMALL = TEXTS["levels"].replace("40", "8").replace("37", "5")
 RESUMES = (False, True)
 
 
-def single_call(text, folder, modes):
+def single_call(text, folder, modes, gives=Ends.STORED):
     """A stepper of a program's single calls, and one of these."""
     executable = executable_of(text, folder)
     rank = executable.compiled.program.fields[0].box.rank
     stepper = executable.field_stepper(parse_boundary(modes, rank), 1)
-    return stepper, stepper.single_calls.get(Kind(Ends.STORED))
+    return stepper, stepper.single_calls.get(Kind(gives))
 
 
 @pytest.fixture(params=[0, frames.LEAST_ROW], ids=["frames", "copies"])
@@ -120,6 +120,12 @@ def test_which_fields_are_read_in_frames(text, modes, framed, tmp_path, monkeypa
 def test_short_rows_have_no_frames_at_their_ends(modes, framed, tmp_path):
     _, call = single_call(TEXTS["drag"], tmp_path, modes)
     assert list(call.plan.framed) == framed
+
+
+def test_nothing_is_copied_to_fields_that_are_stored_as_a_whole(tmp_path):
+    for gives in Ends:
+        plan = single_call(TEXTS["bare"], tmp_path, "periodic", gives)[1].plan
+        assert [type(action) for phase in plan.round for action in phase] == [Launch]
 
 
 @pytest.mark.parametrize("threads", [1, 3])

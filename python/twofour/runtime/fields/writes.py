@@ -115,7 +115,9 @@ def overwritten(steps: Sequence[Step], fields: Sequence[FieldSpec]) -> list[Fiel
 
 def stores_interior(launch: Launch, field: FieldSpec) -> bool:
     """Whether a launch writes all of a field's interior, and nothing else of it."""
-    return View(field.position, tuple(map(slice, *field.interior))) in launch.outputs
+    interior = Box(*map(tuple, field.interior))
+    written = (view for view in launch.outputs if view.buffer == field.position)
+    return any(view.box(field.shape) == interior for view in written)
 
 
 def rims_of(fields: Iterable[FieldSpec], halos: Halos) -> dict[int, HaloCopy]:
