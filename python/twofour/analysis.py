@@ -166,12 +166,19 @@ def load_program(source: Source, options: CompileOptions) -> tuple[ir.Module, st
         return parse_module(program.text, program.name), program.name
 
 
-def front_passes(options: CompileOptions, convert: bool) -> list[ModulePass]:
-    """Passes up to the linear form of every sweep; `convert` changes the element type."""
+def front_passes(
+    options: CompileOptions, convert: bool, sweep_terms: int | None = None
+) -> list[ModulePass]:
+    """Passes up to the linear form of every sweep; `convert` changes the element type.
+
+    `sweep_terms` is what it is worth to have one sweep less (see pass stencil-extract-weights).
+    """
+    # One step is one sum where steps are fused.
+    most = sweep_terms if options.fuse_steps == 1 else None
     # Where sums are composed, fewer points of those before are read.
     passes: list[ModulePass] = [
         InferBoundsPass(),
-        ExtractWeightsPass(),
+        ExtractWeightsPass(sweep_terms=most),
         InferBoundsPass(shrink=True),
     ]
     if convert:
@@ -198,9 +205,14 @@ def run_passes(module: ir.Module, passes: list[ModulePass], filename: str) -> No
 
 
 def analyse(
-    module: ir.Module, filename: str, options: CompileOptions, *, is_kernel: bool = False
+    module: ir.Module,
+    filename: str,
+    options: CompileOptions,
+    *,
+    is_kernel: bool = False,
+    sweep_terms: int | None = None,
 ) -> Analysis:
-    """Find the linear sweeps of a program, in place.
+    """Find the linear sweeps of a program, in place; `sweep_terms` as for `front_passes`.
 
     Raises TwofourError for a program that cannot be read or run, and where `options` ask for a
     schedule or fusion that the program does not admit.
@@ -208,7 +220,8 @@ def analyse(
     with module.context, ir.Location.unknown(), located_in(filename):
         name = select_function(module, options.function, filename).attributes["sym_name"].value
         keep_program(module, name)
-        passes = front_passes(options, options.dtype is not None and not is_kernel)
+        convert = options.dtype is not None and not is_kernel
+        passes = front_passes(options, convert, sweep_terms)
         # The sparse schedule of the CPU executes the layouts that there are; others have their own.
         if not _takes_layouts(options) and nested_ops(module, *PATCH_OPERATORS):
             # Behind the bounds, whose errors are to name the ops of the file.

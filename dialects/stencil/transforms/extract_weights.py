@@ -36,6 +36,7 @@ from twofour.dialects.stencil.linear_ops import (
 )
 from twofour.dialects.stencil.ops import ApplyOp, ReturnOp
 from twofour.dialects.stencil.traversal import erase_unused
+from twofour.errors import TwofourError
 from twofour.mlir import ir
 from twofour.mlir_support import VerificationFailure, nested_ops
 from twofour.passes import ModulePass
@@ -59,7 +60,7 @@ def left_applies(module) -> Iterator[LeftApply]:
                 break
 
 
-def _rounded_forms(apply: ApplyOp, known: dict[ir.Value, Form]) -> list[Form]:
+def _rounded_forms(apply: ApplyOp, known: dict[ir.Value, LinearForm]) -> list[Form]:
     """Forms whose weights are numbers of the accumulation type."""
     element = apply.results[0].type.element_type
     try:
@@ -88,8 +89,45 @@ def _round(form: LinearForm, kind: type[np.floating], apply: ApplyOp) -> Form:
     return LinearForm(terms, Fraction(constant))
 
 
-def _extract(apply: ApplyOp, known: dict[ir.Value, Form], compose: bool) -> None:
-    forms = _rounded_forms(apply, known if compose else {})
+def _forms(
+    apply: ApplyOp, known: dict[ir.Value, LinearForm], sweep_terms: int | None
+) -> list[Form]:
+    """The forms of an apply, each composed with those that it reads where that is worth it.
+
+    It is where at most `sweep_terms` terms are added to those of both, and always if not given.
+    """
+    alone = _rounded_forms(apply, {})
+    if not any(temp in known for form in alone for temp in _temps(form)):
+        return alone
+    composed = _rounded_forms(apply, known)
+    return [
+        other if _is_composable(other) and _is_worth_it(form, other, known, sweep_terms) else form
+        for form, other in zip(alone, composed, strict=True)
+    ]
+
+
+def _temps(form: Form) -> set[ir.Value]:
+    return set() if isinstance(form, NotLinear) else {temp for temp, _ in form.terms}
+
+
+def _is_composable(form: Form) -> bool:
+    """Whether a form is linear, at offsets that attributes have a place for."""
+    return not isinstance(form, NotLinear) and all(
+        -(2**63) <= at < 2**63 for _, offset in form.terms for at in offset
+    )
+
+
+def _is_worth_it(
+    alone: Form, composed: LinearForm, known: dict[ir.Value, LinearForm], sweep_terms: int | None
+) -> bool:
+    if sweep_terms is None or isinstance(alone, NotLinear):
+        return True
+    before = sum(len(known[temp].terms) for temp in _temps(alone) if temp in known)
+    return len(composed.terms) <= len(alone.terms) + before + sweep_terms
+
+
+def _extract(apply: ApplyOp, known: dict[ir.Value, LinearForm], sweep_terms: int | None) -> None:
+    forms = _forms(apply, known, sweep_terms)
     kept = []
     for result, form in zip(list(apply.results), forms, strict=True):
         if isinstance(form, NotLinear):
@@ -158,18 +196,24 @@ class ExtractWeightsPass(ModulePass):
 
     Sees through constants (hoisted out of the apply or not), sums, differences, negation, products
     and quotients with constants, fma, conversions between float types, repeated accesses, and,
-    with `compose`, through temps that earlier applies compute linearly. What is not linear is left
-    as it is; of an apply with several results the linear ones are taken out.
+    with `compose`, through temps that earlier applies compute linearly: always, or, given
+    `sweep-terms`, where that has at most so many more terms than the sums on their own. What is not
+    linear is left as it is; of an apply with several results the linear ones are taken out.
     """
 
     name: ClassVar[str] = "stencil-extract-weights"
     compose: bool = True
+    sweep_terms: int | None = None
+
+    def __post_init__(self):
+        if self.sweep_terms is not None and self.sweep_terms < 0:
+            raise TwofourError(f"expected a number of terms, got {self.sweep_terms}")
 
     def run(self, module: ir.Operation) -> None:
-        known: dict[ir.Value, Form] = {}
+        known: dict[ir.Value, LinearForm] = {}
         for op in nested_ops(module, ApplyOp.OPERATION_NAME, WeightedSumOp.OPERATION_NAME):
             if op.operation.name == ApplyOp.OPERATION_NAME:
-                _extract(op, known, self.compose)
+                _extract(op, known if self.compose else {}, self.sweep_terms)
             elif (form := _known_form(op)) is not None:
                 known[op.results[0]] = form
         erase_unused(module)

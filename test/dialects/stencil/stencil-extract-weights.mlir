@@ -722,3 +722,48 @@ func.func @zeros(%t: !temp, %v: !field) {
   "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0], [64]>} : (!temp, !field) -> ()
   return
 }
+
+// -----
+
+// Offsets that no attribute holds are not composed.
+
+!temp = !stencil.temp<1 : i64, f64>
+
+// CHECK-LABEL: func.func @far(
+// CHECK: "stencil.weighted_sum"(%{{.*}}) {offsets = {{\[\[}}9223372036854775807]]
+// CHECK: "stencil.weighted_sum"(%{{.*}}) {offsets = {{\[\[}}1]]
+func.func @far(%t: !temp) -> !temp {
+  %r = "stencil.apply"() ({
+    %a = "stencil.access"(%t) {offset = array<i64: 9223372036854775807>} : (!temp) -> f64
+    "stencil.return"(%a) : (f64) -> ()
+  }) : () -> !temp
+  %s = "stencil.apply"() ({
+    %a = "stencil.access"(%r) {offset = array<i64: 1>} : (!temp) -> f64
+    "stencil.return"(%a) : (f64) -> ()
+  }) : () -> !temp
+  return %s : !temp
+}
+
+// -----
+
+// What would lose all its weights is not composed either.
+
+!temp = !stencil.temp<1 : i64, f32>
+
+// CHECK-LABEL: func.func @tiny(
+// CHECK: "stencil.weighted_sum"(%{{.*}}) {offsets = {{\[\[}}1]]
+// CHECK: "stencil.weighted_sum"(%{{.*}}) {offsets = {{\[\[}}2]]
+func.func @tiny(%t: !temp) -> !temp {
+  %c = arith.constant 1.0e-30 : f32
+  %r = "stencil.apply"() ({
+    %a = "stencil.access"(%t) {offset = array<i64: 1>} : (!temp) -> f32
+    %m = arith.mulf %a, %c : f32
+    "stencil.return"(%m) : (f32) -> ()
+  }) : () -> !temp
+  %s = "stencil.apply"() ({
+    %a = "stencil.access"(%r) {offset = array<i64: 2>} : (!temp) -> f32
+    %m = arith.mulf %a, %c : f32
+    "stencil.return"(%m) : (f32) -> ()
+  }) : () -> !temp
+  return %s : !temp
+}

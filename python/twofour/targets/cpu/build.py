@@ -45,6 +45,10 @@ from twofour.passes import ModulePass
 from twofour.program import select_function
 from twofour.targets.inlining import inline_calls
 
+# A sweep takes about as long as so many terms more in another one (measured: docs/decisions has it
+# as composed sweeps).
+SWEEP_TERMS = 20
+
 
 def chosen_schedule(options: CompileOptions) -> str:
     """The schedule of linear stencils: on the CPU, sums over points beat emulated fragments."""
@@ -136,7 +140,7 @@ def compile_module(
 ) -> CompiledCpu:
     """Compile a module for the CPU, in place; see `compile_cpu`."""
     given = _given_layouts(module, filename, options) if report_layouts else None
-    found = analyse(module, filename, options, is_kernel=is_kernel)
+    found = analyse(module, filename, options, is_kernel=is_kernel, sweep_terms=SWEEP_TERMS)
     with module.context, ir.Location.unknown(), located_in(filename):
         layouts = []
         tile = time_tile_of(select_function(module, found.program.name, filename))
@@ -163,5 +167,5 @@ def _given_layouts(module: ir.Module, filename: str, options: CompileOptions) ->
         return None
     with module.context:
         copy = ir.Module.parse(str(module))
-    analyse(copy, filename, replace(options, schedule="sparse"))
+    analyse(copy, filename, replace(options, schedule="sparse"), sweep_terms=SWEEP_TERMS)
     return copy

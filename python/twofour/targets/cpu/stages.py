@@ -5,7 +5,7 @@ from twofour.analysis import Source, analyse, layout_passes, load_program
 from twofour.errors import TwofourError
 from twofour.kernels import Kernel
 from twofour.options import CompileOptions
-from twofour.targets.cpu.build import chosen_schedule
+from twofour.targets.cpu.build import SWEEP_TERMS, chosen_schedule
 from twofour.targets.cpu.objects import linkable
 
 TEXTS = ("stencil", "nm", "llvm")
@@ -33,7 +33,8 @@ def stage_texts(source: Source, options: CompileOptions) -> dict[str, str]:
 
 def _text(source: Source, options: CompileOptions, stage: str) -> str:
     module, filename = load_program(source, options)
-    found = analyse(module, filename, options, is_kernel=isinstance(source, Kernel))
+    is_kernel = isinstance(source, Kernel)
+    found = analyse(module, filename, options, is_kernel=is_kernel, sweep_terms=SWEEP_TERMS)
     if stage == "nm":
         schedule = "loops" if found.left else chosen_schedule(options)
         if schedule != "sparse":
