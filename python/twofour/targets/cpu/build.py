@@ -43,6 +43,7 @@ from twofour.mlir_support import nested_ops
 from twofour.options import CompileOptions
 from twofour.passes import ModulePass
 from twofour.program import select_function
+from twofour.targets.cpu.integer_division import guard_divisions
 from twofour.targets.inlining import inline_calls
 
 # A sweep takes about as long as so many terms more in another one (measured: docs/decisions has it
@@ -156,6 +157,7 @@ def compile_module(
         lowering = lowering_passes(module, found.is_step, options.reassociate)
         run_passes(module, lowering, filename)
         inline_calls(module, filename)
+        guard_divisions(module)
         keep_outer_loops_rolled(module)
     found.passes += lowering
     return CompiledCpu(**vars(found), layouts=layouts, time_tile=tile)
