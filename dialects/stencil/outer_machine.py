@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What stencil matrixization assumes of the machine, and reads from the type of a result."""
 
+from twofour.errors import TwofourError
 from twofour.mlir_support import error_at
 
 _BITS = {"f64": 64, "f32": 32}
@@ -25,6 +26,12 @@ def vector_length(op, bits: int) -> int:
     if length < 2:
         raise error_at(op, f"expected vectors of two elements or more, got {bits} bits")
     return length
+
+
+def check_vector_bits(bits: int) -> None:
+    """Raises TwofourError for vectors of no bits."""
+    if bits < 1:
+        raise TwofourError(f"expected vectors of a positive number of bits, got {bits}")
 
 
 def extents(op) -> tuple[int | None, ...]:

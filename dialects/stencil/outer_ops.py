@@ -17,7 +17,7 @@ from twofour.dialects.stencil.outer_attributes import (
     sweeps_of,
 )
 from twofour.dialects.stencil.types import Stencil, TempType
-from twofour.layout.coefficient_lines import Line, Offset
+from twofour.layout.coefficient_lines import OPTIONS, Line, Offset
 from twofour.layout.outer_check import (
     check_blocks,
     check_lines,
@@ -142,6 +142,10 @@ def _check_form(op) -> tuple[tuple[Line, ...], dict[Offset, float]]:
     expected = _stencil(op)
     rank = op.results[0].type.rank
     expect(rank in (2, 3), f"expected rank 2 or 3 for coefficient lines, got {rank}")
+    expect(
+        op.option.value in OPTIONS,
+        lambda: f"expected option as {', '.join(OPTIONS)}, got {op.option}",
+    )
     lines = lines_of(op.lines, rank)
     _no_failure(check_lines(lines, expected))
     return lines, expected

@@ -236,6 +236,11 @@ def functions(module) -> list:
     ]
 
 
+def nested_functions(root) -> list:
+    """The functions inside `root` that have a body, those of modules in modules among them."""
+    return [f for f in nested_ops(root, "func.func") if len(f.regions[0].blocks) > 0]
+
+
 def replace_op(old, new) -> None:
     """Let the results of `new` take the place of those of `old`, and erase `old`."""
     for before, after in zip(old.operation.results, new.operation.results, strict=True):

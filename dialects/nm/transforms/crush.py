@@ -19,6 +19,7 @@ from typing import ClassVar
 
 from twofour.dialects.nm.ops import PatchMatmulOp
 from twofour.dialects.stencil.linear_ops import linear_terms
+from twofour.errors import TwofourError
 from twofour.layout.crush import crush
 from twofour.layout.search import best_tile
 from twofour.mlir import ir
@@ -40,6 +41,10 @@ class CrushPass(ModulePass):
     name: ClassVar[str] = "nm-crush"
     tile: tuple[int, ...] | None = None
 
+    def __post_init__(self):
+        if self.tile is not None and min(self.tile) < 1:
+            raise TwofourError(f"expected a tile of positive extents, got {list(self.tile)}")
+
     def run(self, module: ir.Operation) -> None:
         for op in nested_ops(module, PatchMatmulOp.OPERATION_NAME):
             offsets, weights, _ = linear_terms(op)
@@ -47,7 +52,7 @@ class CrushPass(ModulePass):
             tile = self.tile
             if tile is None:
                 tile = best_tile(offsets, weights)[0]
-            if len(tile) != rank or min(tile) < 1:
+            if len(tile) != rank:
                 raise error_at(op, f"expected a tile of {rank} positive extents, got {list(tile)}")
             if math.prod(tile) > MAX_OUTPUTS:
                 raise error_at(

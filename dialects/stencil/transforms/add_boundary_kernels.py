@@ -18,7 +18,7 @@ kernel takes. No function launches it: the runtime does, between calls.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from twofour.codegen.gpu.boundary_kernel import build_boundary_kernel
+from twofour.codegen.gpu.boundary_kernel import boundary_kernel_name, build_boundary_kernel
 from twofour.codegen.gpu.kernel_abi import kernel_module
 from twofour.errors import TwofourError
 from twofour.mlir import ir
@@ -31,7 +31,8 @@ SIZES = (8, 16, 32, 64)
 
 @dataclass(frozen=True)
 class AddBoundaryKernelsPass(ModulePass):
-    """Add a kernel that refreshes halos for each size of elements in `bits` (8, 16, 32 or 64).
+    """Add a kernel that refreshes halos for each size of elements in `bits` (8, 16, 32 or 64) that
+    has none yet.
 
     `chip` is the architecture to compile for, `rank` the number of axes of the arrays.
     """
@@ -50,6 +51,10 @@ class AddBoundaryKernelsPass(ModulePass):
                 raise TwofourError(f"expected elements of {wanted} bits, got {bits}")
 
     def run(self, module: ir.Operation) -> None:
-        with module.location, ir.InsertionPoint(kernel_module(module, self.chip)):
-            for bits in dict.fromkeys(self.bits):
-                build_boundary_kernel(self.rank, bits)
+        with module.location:
+            kernels = kernel_module(module, self.chip)
+            known = {kernel.attributes["sym_name"].value for kernel in kernels.operations}
+            with ir.InsertionPoint(kernels):
+                for bits in dict.fromkeys(self.bits):
+                    if boundary_kernel_name(self.rank, bits) not in known:
+                        build_boundary_kernel(self.rank, bits)

@@ -15,7 +15,12 @@ block of their own: the output is visited once more, and each visit adds to the 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from twofour.dialects.stencil.outer_machine import extents, matrix_registers, vector_length
+from twofour.dialects.stencil.outer_machine import (
+    check_vector_bits,
+    extents,
+    matrix_registers,
+    vector_length,
+)
 from twofour.dialects.stencil.outer_ops import BlockSumOp, LineSumOp
 from twofour.errors import TwofourError
 from twofour.layout.outer_cost import best_blocks
@@ -51,6 +56,13 @@ class BlockPass(ModulePass):
     unroll: tuple[int, ...] | None = None
     registers: int | None = None
     vector_bits: int = 512
+
+    def __post_init__(self):
+        check_vector_bits(self.vector_bits)
+        if self.registers is not None and self.registers < 1:
+            raise TwofourError(f"expected at least one matrix register, got {self.registers}")
+        if self.unroll is not None and min(self.unroll) < 1:
+            raise TwofourError(f"expected positive unroll factors, got {list(self.unroll)}")
 
     def run(self, module: ir.Operation) -> None:
         for op in nested_ops(module, LineSumOp.OPERATION_NAME):

@@ -40,6 +40,7 @@ from twofour.dialects.stencil.memory_uses import (
     works_in_place,
 )
 from twofour.dialects.stencil.sweep import CAST, subview
+from twofour.dialects.stencil.traversal import check_blocks
 from twofour.dialects.stencil.types import FieldType, TempType
 from twofour.mlir import func, ir, memref
 from twofour.mlir_support import defining_op, error_at, nested_ops, op_names
@@ -336,6 +337,7 @@ class BufferizePass(ModulePass):
             with function.location:
                 if len(function.regions[0].blocks) > 0:
                     if _has_grids(function):
+                        check_blocks(function)
                         _Function(function).run()
                     function.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
                 _update_signature(function)

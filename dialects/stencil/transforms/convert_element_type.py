@@ -3,7 +3,8 @@
 
 Every value of the program's one float type `T` becomes one of type `to`: fields, temps, constants
 and scalars, so `f64` code can be run in `f32` or with 16-bit storage. Constants are rounded to the
-new type. A program that mixes float types is refused: which of them is meant cannot be known.
+new type. A program that mixes float types is refused: which of them is meant cannot be known. So
+are scatter sums and what becomes of them.
 """
 
 import math
@@ -12,12 +13,14 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from twofour.dialects.stencil.linear_ops import accumulation_type, round_weight
+from twofour.dialects.stencil.outer_ops import BlockSumOp, LineSumOp, OuterSumOp, ScatterSumOp
 from twofour.dialects.stencil.traversal import LINEAR_OPS
 from twofour.dialects.stencil.types import GridType, ResultType
 from twofour.mlir import ir
 from twofour.mlir_support import error_at, nested_ops
 from twofour.passes import ModulePass
 
+_OUTER_OPS = tuple(op.OPERATION_NAME for op in (ScatterSumOp, LineSumOp, BlockSumOp, OuterSumOp))
 _KINDS = {"f16": ir.F16Type, "bf16": ir.BF16Type, "f32": ir.F32Type, "f64": ir.F64Type}
 
 
@@ -66,6 +69,9 @@ class _Converter:
             op.attributes["type"] = ir.TypeAttr.get(self.type(op.attributes["type"].value))
             if "initial_value" in op.attributes:
                 op.attributes["initial_value"] = self._constants(op.attributes["initial_value"], op)
+        elif name in _OUTER_OPS:
+            # A weight that vanishes would have no place in these forms.
+            raise error_at(op, "expected element types to be converted before stencil-to-scatter")
         elif name in LINEAR_OPS:
             weights = self._rounded(op.attributes["weights"])
             if not any(weights):

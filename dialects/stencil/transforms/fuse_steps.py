@@ -35,7 +35,7 @@ from twofour.dialects.stencil.types import BoundsAttr, TempType
 from twofour.errors import TwofourError
 from twofour.identifiers import free_name
 from twofour.mlir import ir
-from twofour.mlir_support import error_at, functions, replace_op
+from twofour.mlir_support import error_at, nested_functions, replace_op
 from twofour.passes import ModulePass
 from twofour.reach import halo_of
 from twofour.runtime.manifest import MAX_FUSED_STEPS
@@ -79,7 +79,9 @@ def linear_step(function) -> LinearStep | None:
         return None
     if step.store.operands[0] != step.weighted_sum.results[0]:
         return None
-    return step
+    temps = step.load.results[0], step.weighted_sum.results[0]
+    # Nobody else may see them: they become larger and smaller.
+    return step if all(len(list(temp.uses)) == 1 for temp in temps) else None
 
 
 def convolve(
@@ -206,7 +208,7 @@ class FuseStepsPass(ModulePass):
             raise TwofourError(f"expected a positive number of steps, got {self.steps}")
 
     def run(self, module: ir.Operation) -> None:
-        for function in functions(module):
+        for function in nested_functions(module):
             if STEPS_ATTRIBUTE in function.attributes:
                 continue
             step = linear_step(function)

@@ -17,10 +17,10 @@ from typing import ClassVar
 
 from twofour.box import Box
 from twofour.dialects.stencil.linear_ops import linear_terms
-from twofour.dialects.stencil.traversal import accesses, erase_unused, is_linear_op
+from twofour.dialects.stencil.traversal import accesses, check_blocks, erase_unused, is_linear_op
 from twofour.dialects.stencil.types import TempType
 from twofour.mlir import ir
-from twofour.mlir_support import error_at, functions
+from twofour.mlir_support import error_at, nested_functions, nested_ops
 from twofour.passes import ModulePass
 
 
@@ -105,21 +105,35 @@ def _infer_load(op, needs: _Needs) -> None:
         result.set_type(TempType.of(needed, result.type.element_type))
 
 
+def _check_inferred(function) -> None:
+    """Raise TwofourError where bounds stayed unknown: at what uses a temp and is no stencil op."""
+    for op in nested_ops(function):
+        for temp in op.results:
+            if isinstance(temp.type, TempType) and temp.type.box is None:
+                for user in (op, *(use.owner for use in temp.uses)):
+                    if not user.operation.name.startswith(("stencil.", "nm.")):
+                        what = f"expected no temps outside of stencil ops, got {temp.type}"
+                        raise error_at(user, what)
+
+
 @dataclass(frozen=True)
 class InferBoundsPass(ModulePass):
     """Give bounds to temps of unknown bounds, from the stores backwards.
 
     Each temp becomes as large as its uses need; bounds that are known are kept, or with `shrink`
     become no larger than that. What computes temps that nothing reads is erased. An access that
-    reaches outside the field it reads is an error at the access.
+    reaches outside the field it reads is an error at the access, and so is a use of a temp that is
+    not known to need any part of it.
     """
 
     name: ClassVar[str] = "stencil-infer-bounds"
     shrink: bool = False
 
     def run(self, module: ir.Operation) -> None:
-        for function in functions(module):
+        for function in nested_functions(module):
+            check_blocks(function)
             erase_unused(function)
             needs = _Needs(self.shrink)
             for block in function.regions[0].blocks:
                 _infer_block(block, needs)
+            _check_inferred(function)

@@ -16,7 +16,12 @@ A line of m weights costs m - 1 + n outer products for a tile of n x n outputs.
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from twofour.dialects.stencil.outer_machine import extents, matrix_registers, vector_length
+from twofour.dialects.stencil.outer_machine import (
+    check_vector_bits,
+    extents,
+    matrix_registers,
+    vector_length,
+)
 from twofour.dialects.stencil.outer_ops import LineSumOp, ScatterSumOp
 from twofour.errors import TwofourError
 from twofour.layout.coefficient_lines import Line, cover
@@ -40,6 +45,9 @@ class SelectCoverPass(ModulePass):
     name: ClassVar[str] = "stencil-select-cover"
     option: Literal["auto", "parallel", "orthogonal", "hybrid", "diagonal"] = "auto"
     vector_bits: int = 512
+
+    def __post_init__(self):
+        check_vector_bits(self.vector_bits)
 
     def run(self, module: ir.Operation) -> None:
         for op in nested_ops(module, ScatterSumOp.OPERATION_NAME):

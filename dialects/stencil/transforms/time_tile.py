@@ -21,7 +21,7 @@ from typing import ClassVar
 from twofour.dialects.stencil.transforms.fuse_steps import linear_step
 from twofour.errors import TwofourError
 from twofour.mlir import ir
-from twofour.mlir_support import error_at, functions, int_tuple
+from twofour.mlir_support import error_at, int_tuple, nested_functions
 from twofour.passes import ModulePass
 
 TIME_TILE_ATTRIBUTE = "stencil.time_tile"
@@ -73,7 +73,7 @@ class TimeTilePass(ModulePass):
             raise TwofourError(f"expected positive extents, got {list(self.extents)}")
 
     def run(self, module: ir.Operation) -> None:
-        for function in functions(module):
+        for function in nested_functions(module):
             step = linear_step(function)
             if step is None or step.weighted_sum.results[0].type.rank != len(self.extents):
                 continue

@@ -35,6 +35,7 @@ from twofour.dialects.stencil.sweep import (
     replace_by_sweep,
 )
 from twofour.errors import TwofourError, Unsuitable
+from twofour.layout.marches import check_march
 from twofour.layout.rolling import rolling_layouts
 from twofour.mlir import gpu, ir
 from twofour.mlir_support import error_at, nested_ops
@@ -52,6 +53,7 @@ MAX_OPS = 2048
 # for a point that hardly need more: acoustic waves of order 8 were 1.1 (f64) and 1.17 (f32) times
 # as fast with 64 registers as with the 102 and 110 that ptxas takes by itself.
 RESIDENT, FEW_OPS = 4, 128
+MARCH_OPTIONS = ("block", "stages", "march", "ring")
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,14 @@ class ConvertStencilToGpuPass(ModulePass):
     stages: int | None = None
     march: int | None = None
     ring: bool | None = None
+
+    def __post_init__(self):
+        given = [name for name in MARCH_OPTIONS if getattr(self, name) is not None]
+        if given and not self.rolling:
+            raise TwofourError(f"expected rolling=true for {given[0]}, which marches have")
+        if self.block is not None and min(self.block) < 1:
+            raise TwofourError(f"expected a block of positive extents, got {list(self.block)}")
+        check_march(self.stages, self.march)
 
     def run(self, module: ir.Operation) -> None:
         marching = self._marching(nested_ops(module, WeightedSumOp.OPERATION_NAME))
@@ -118,7 +128,7 @@ class ConvertStencilToGpuPass(ModulePass):
         """The kernel of an op that applies `single` once for each of some levels."""
         element = str(op.results[0].type.element_type)
         offsets, weights, constant = linear_terms(single)
-        choices = {name: getattr(self, name) for name in ("block", "stages", "march", "ring")}
+        choices = {name: getattr(self, name) for name in MARCH_OPTIONS}
         layouts = rolling_layouts(
             offsets, weights, _itemsize(element), reach_of_op(single), levels=levels, **choices
         )

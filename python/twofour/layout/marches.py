@@ -18,6 +18,14 @@ MAX_MARCH = 2**31 - 1  # of any kernel
 ENOUGH_WARPS, ENOUGH_WITH_RING = 16, 12
 
 
+def check_march(stages: int | None, march: int | None) -> None:
+    """Raise TwofourError for fewer or more stages or steps than a march has."""
+    if stages is not None and not 2 <= stages <= MAX_STAGES:
+        raise TwofourError(f"expected 2 to {MAX_STAGES} stages, got {stages}")
+    if march is not None and not 1 <= march <= MAX_MARCH:
+        raise TwofourError(f"expected a march of 1 to {MAX_MARCH}, got {march}")
+
+
 def marches(
     make: Callable[..., March],
     reach: Reach,
@@ -54,10 +62,7 @@ def marches(
         raise Unsuitable(f"expected arrays of rank 1 to 3, got rank {rank}")
     if levels > 1 and rank > 2:
         raise Unsuitable(f"expected arrays of rank 1 or 2 for several levels, got rank {rank}")
-    if stages is not None and not 2 <= stages <= MAX_STAGES:
-        raise TwofourError(f"expected 2 to {MAX_STAGES} stages, got {stages}")
-    if march is not None and not 1 <= march <= MAX_MARCH:
-        raise TwofourError(f"expected a march of 1 to {MAX_MARCH}, got {march}")
+    check_march(stages, march)
     shape = {"reach_lo": reach_lo, "reach_hi": reach_hi, "levels": levels, "march": 1}
     ways = (ring,) if ring is not None else (False, True) if stages is None else (False,)
     found = [

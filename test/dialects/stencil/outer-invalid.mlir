@@ -171,6 +171,17 @@ func.func @rank(%t: !stencil.temp<1 : i64, f64>) {
 
 // -----
 
+func.func @option(%t: !stencil.temp<2 : i64, f64>) {
+  // expected-error @+1 {{'stencil.line_sum' op expected option as parallel, orthogonal, hybrid, diagonal, got "sideways"}}
+  %r = "stencil.line_sum"(%t) {
+    lines = [{direction = [1, 0], start = [0, 0], weights = array<f64: 1.0>}],
+    option = "sideways", offsets = [[0, 0]], weights = array<f64: 1.0>
+  } : (!stencil.temp<2 : i64, f64>) -> !stencil.temp<2 : i64, f64>
+  return
+}
+
+// -----
+
 // Blocks: a line in none, tiles of another shape, unroll factors
 
 func.func @forgotten(%t: !stencil.temp<2 : i64, f64>) {

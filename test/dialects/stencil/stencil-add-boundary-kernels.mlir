@@ -1,8 +1,12 @@
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --stencil-add-boundary-kernels="chip=sm_90 rank=2 bits=16,64,16" --canonicalize | filecheck %s
+// RUN: twofour-opt %s --split-input-file --stencil-add-boundary-kernels="chip=sm_90 rank=2 bits=64" --stencil-add-boundary-kernels="chip=sm_90 rank=2 bits=64" | filecheck %s --check-prefix=AGAIN
 // RUN: twofour-opt %s --split-input-file --stencil-add-boundary-kernels="rank=3 bits=8" | filecheck %s --check-prefix=THREE
 
 // One kernel for each size of elements, beside those that are there. A thread finds its cell in one of
 // two slabs: above and below the interior, whole rows; beside it, rows of the interior.
+
+// AGAIN: gpu.func @refresh_halo_64_2d(
+// AGAIN-NOT: gpu.func @refresh_halo_64_2d(
 
 // CHECK: gpu.module @kernels [#nvvm.target<chip = "sm_90">]
 // CHECK: gpu.func @refresh_halo_16_2d(

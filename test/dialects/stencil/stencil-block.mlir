@@ -4,6 +4,8 @@
 // RUN: not twofour-opt %S/Inputs/lines.mlir --stencil-block='unroll=8 registers=7' 2>&1 | filecheck %s --check-prefix=SEVEN
 // RUN: not twofour-opt %S/Inputs/lines.mlir --stencil-block=unroll=2,4 2>&1 | filecheck %s --check-prefix=RANK
 // RUN: not twofour-opt %S/Inputs/lines.mlir --stencil-block=unroll=0 2>&1 | filecheck %s --check-prefix=ZERO
+// RUN: not twofour-opt %S/Inputs/lines.mlir --stencil-block=registers=0 2>&1 | filecheck %s --check-prefix=NONE
+// RUN: not twofour-opt %S/Inputs/lines.mlir --stencil-select-cover=vector-bits=0 2>&1 | filecheck %s --check-prefix=EMPTY
 // RUN: not twofour-opt %S/Inputs/lines.mlir --stencil-block=vector-bits=64 2>&1 | filecheck %s --check-prefix=BITS
 
 // The lines stay, and each is in a block.
@@ -16,7 +18,9 @@
 // MANY: lines.mlir:4:8: error: 'stencil.line_sum' op expected at most 8 matrix registers, got 16 for tiles
 // SEVEN: lines.mlir:4:8: error: 'stencil.line_sum' op expected at most 7 matrix registers, got 8 for tiles
 // RANK: lines.mlir:4:8: error: 'stencil.line_sum' op expected 1 unroll factors in rank 2, got [2, 4]
-// ZERO: lines.mlir:4:8: error: 'stencil.line_sum' op expected positive unroll factors, got [1, 0]
+// ZERO: <pass-pipeline>:1:16: error: expected positive unroll factors, got [0]
+// NONE: <pass-pipeline>:1:16: error: expected at least one matrix register, got 0
+// EMPTY: <pass-pipeline>:1:16: error: expected vectors of a positive number of bits, got 0
 // BITS: lines.mlir:4:8: error: 'stencil.line_sum' op expected vectors of two elements or more, got 64 bits
 
 !temp = !stencil.temp<2 : i64, f64>

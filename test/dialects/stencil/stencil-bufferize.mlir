@@ -867,3 +867,19 @@ func.func @memory_of_another_block(%v: !field, %n: index) {
   }
   return
 }
+
+// -----
+
+// The memory of a temp is that of the block that computes it.
+
+!field = !stencil.field<#stencil.bounds<[0], [64]>, f64>
+!temp = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+
+func.func @stored_in_another_block(%u: !field, %v: !field) {
+  %t = "stencil.load"(%u) : (!field) -> !temp
+  cf.br ^next
+^next:
+  // expected-error @+1 {{'stencil.store' op expected temps to be used in the block that computes them}}
+  "stencil.store"(%t, %v) {bounds = #stencil.bounds<[0], [64]>} : (!temp, !field) -> ()
+  return
+}

@@ -35,3 +35,15 @@ func.func @infinity(%u: !stencil.field<1 : i64, f64>) {
   %c = arith.constant 0x7FF0000000000000 : f64
   return
 }
+
+// -----
+
+// Scatter sums and what becomes of them leave out weights of zero: none may vanish.
+
+func.func @scattered(%t: !stencil.temp<2 : i64, f64>) {
+  // expected-error @+1 {{'stencil.scatter_sum' op expected element types to be converted before stencil-to-scatter}}
+  %r = "stencil.scatter_sum"(%t) {
+    scatter_offsets = [[0, 1]], scatter_weights = array<f64: 0.5>, offsets = [[0, -1]], weights = array<f64: 0.5>
+  } : (!stencil.temp<2 : i64, f64>) -> !stencil.temp<2 : i64, f64>
+  return
+}

@@ -261,3 +261,29 @@ func.func @named(%u: !field, %v: !field) {
 }
 
 func.func private @named_fused3(%u: f32)
+
+// -----
+
+// A temp that the caller sees as well stays as it is.
+
+!field = !stencil.field<#stencil.bounds<[-4], [68]>, f64>
+!temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f64>
+!inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+
+// CHECK-LABEL: func.func @returned(
+// CHECK-NOT: func.func
+func.func @returned(%u: !field, %v: !field) -> !inner {
+  %t = "stencil.load"(%u) : (!field) -> !temp
+  %r = "stencil.weighted_sum"(%t) {offsets = [[-1], [1]], weights = array<f64: 1.0, 1.0>} : (!temp) -> !inner
+  "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+  return %r : !inner
+}
+
+// CHECK-LABEL: func.func @returned_as_loaded(
+// CHECK-NOT: func.func
+func.func @returned_as_loaded(%u: !field, %v: !field) -> !temp {
+  %t = "stencil.load"(%u) : (!field) -> !temp
+  %r = "stencil.weighted_sum"(%t) {offsets = [[-1], [1]], weights = array<f64: 1.0, 1.0>} : (!temp) -> !inner
+  "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0], [64]>} : (!inner, !field) -> ()
+  return %t : !temp
+}

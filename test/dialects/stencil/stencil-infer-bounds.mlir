@@ -392,3 +392,72 @@ func.func @unread(%u: !field, %v: !field) {
   "stencil.store"(%t, %v) {bounds = #stencil.bounds<[0], [64]>} : (!temp, !field) -> ()
   return
 }
+
+// -----
+
+// Functions of modules inside the module are functions like others, and so are blocks in regions.
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<1 : i64, f64>
+
+// CHECK-LABEL: func.func @nested(
+// CHECK: "stencil.load"(%{{.*}}) : {{.*}} -> !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+module {
+  func.func @nested(%u: !field, %v: !field, %c: i1) {
+    %t = "stencil.load"(%u) : (!field) -> !temp
+    scf.if %c {
+      "stencil.store"(%t, %v) {bounds = #stencil.bounds<[0], [64]>} : (!temp, !field) -> ()
+    }
+    return
+  }
+}
+
+// -----
+
+// Nothing is known of uses in other blocks, nor of those by ops of other dialects.
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<1 : i64, f64>
+
+func.func @stored_in_another_block(%u: !field, %v: !field) {
+  scf.execute_region {
+    %t = "stencil.load"(%u) : (!field) -> !temp
+    cf.br ^next
+  ^next:
+    scf.execute_region {
+      // expected-error @+1 {{'stencil.store' op expected temps to be used in the block that computes them}}
+      "stencil.store"(%t, %v) {bounds = #stencil.bounds<[0], [64]>} : (!temp, !field) -> ()
+      scf.yield
+    }
+    scf.yield
+  }
+  return
+}
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<1 : i64, f64>
+
+func.func @chosen(%u: !field, %v: !field, %c: i1) {
+  %t = "stencil.load"(%u) : (!field) -> !temp
+  %s = "stencil.load"(%v) : (!field) -> !temp
+  // expected-error @+1 {{'arith.select' op expected no temps outside of stencil ops, got !stencil.temp<1 : i64, f64>}}
+  %r = arith.select %c, %t, %s : !temp
+  "stencil.store"(%r, %v) {bounds = #stencil.bounds<[0], [64]>} : (!temp, !field) -> ()
+  return
+}
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<1 : i64, f64>
+
+func.func private @made() -> !temp
+
+func.func @made_elsewhere(%v: !field) {
+  // expected-error @+1 {{'func.call' op expected no temps outside of stencil ops, got !stencil.temp<1 : i64, f64>}}
+  %t = call @made() : () -> !temp
+  "stencil.store"(%t, %v) {bounds = #stencil.bounds<[0], [64]>} : (!temp, !field) -> ()
+  return
+}

@@ -228,6 +228,7 @@ def test_the_command_line_of_twofour_opt(capfd, words, column, message):
         ("stencil-convert-element-type{to=f23}", 1, "expected one of f16, bf16, f32, f64"),
         ("nm-permute-2to4{fragment=7}", 1, "expected a fragment of 16, 32, ..., 1024 columns"),
         (f"nm-permute-2to4{{fragment={2**40}}}", 1, "expected a fragment of 16, 32, ..., 1024"),
+        ("nm-crush{tile=0}", 1, "expected a tile of positive extents, got [0]"),
         ("stencil-fuse-steps{steps=0}", 1, "expected a positive number of steps, got 0"),
         ("func.func(nm-crush)", 1, "pass 'nm-crush' runs on the module"),
         ("func.func( nm-crush)", 1, "pass 'nm-crush' runs on the module"),
@@ -247,7 +248,6 @@ FLATTEN = "stencil-infer-bounds,stencil-extract-weights,convert-stencil-to-nm"
     [
         ("stencil-bufferize", "x.mlir:4:8", "expected to be lowered to a kernel before"),
         ("convert-stencil-to-loops", "x.mlir:4:8", "run stencil-infer-bounds"),
-        (f"{FLATTEN},nm-crush{{tile=0}}", "x.mlir:4:8", "expected a tile of 1 positive extents"),
         (f"{FLATTEN},nm-crush{{tile=4,4}}", "x.mlir:4:8", "expected a tile of 1 positive extents"),
         (f"{FLATTEN},nm-crush{{tile={10**18}}}", "x.mlir:4:8", "a tile of at most 4096 outputs"),
         (f"{FLATTEN},nm-compress", "x.mlir:4:8", "expected a multiple of 16 columns, got 2"),

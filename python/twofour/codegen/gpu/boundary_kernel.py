@@ -32,6 +32,11 @@ def is_boundary_kernel(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
+def boundary_kernel_name(rank: int, bits: int) -> str:
+    """The name of the kernel for views of `rank` axes, of elements of `bits` bits."""
+    return f"refresh_halo_{bits}_{rank}d"
+
+
 def build_boundary_kernel(rank: int, bits: int) -> gpu.GPUFuncOp:
     """Insert the kernel for views of `rank` axes, of elements of `bits` bits, where IR is built."""
     element = ir.IntegerType.get_signless(bits)
@@ -39,7 +44,7 @@ def build_boundary_kernel(rank: int, bits: int) -> gpu.GPUFuncOp:
     numbers = [ir.Type.parse(kind) for kind in axis_numbers(bits)]
     tile = (1,) * (rank - 1) + (THREADS,)
     function = gpu_function(
-        f"refresh_halo_{bits}_{rank}d",
+        boundary_kernel_name(rank, bits),
         [view, *numbers * rank, view],
         1,
         BlockShape(THREADS, tile, 1, bits // 8),

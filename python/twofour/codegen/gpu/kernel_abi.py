@@ -17,7 +17,7 @@ from twofour.box import Box
 from twofour.codegen.cpu.kernel_abi import IN_PLACE_ATTRIBUTE, INPUTS_ATTRIBUTE
 from twofour.identifiers import free_name
 from twofour.mlir import arith, gpu, ir, llvm, memref
-from twofour.mlir_support import enclosing
+from twofour.mlir_support import enclosing, error_at
 from twofour.runtime.devices.launching import block_count
 
 MODULE = "builtin.module"
@@ -102,17 +102,22 @@ class BlockShape:
 def kernel_module(op: ir.Operation, chip: str) -> ir.Block:
     """The block of the `gpu.module` of a module, or of the innermost one around another op.
 
-    It is made at the module's end when it is not there yet.
+    It is made at the module's end when it is not there yet. Raises TwofourError, at the op, where
+    its kernels are for another chip.
     """
     module = op if op.name == MODULE else enclosing(op, MODULE)
+    targets = f'[#nvvm.target<chip = "{chip}">]'
     if (found := _kernels(module)) is not None:
+        known = found.attributes["targets"] if "targets" in found.attributes else None
+        if known is not None and known != ir.Attribute.parse(targets):
+            raise error_at(op, f"expected kernels for {known} as before, got chip {chip}")
         return found.regions[0].blocks[0]
     block = module.regions[0].blocks[0]
     symbols = (op.attributes for op in block.operations if "sym_name" in op.attributes)
     name = free_name(KERNELS, {attributes["sym_name"].value for attributes in symbols})
     module.attributes["gpu.container_module"] = ir.UnitAttr.get()
     with ir.InsertionPoint(block), ir.Location.unknown():
-        made = gpu.GPUModuleOp(name, targets=ir.Attribute.parse(f'[#nvvm.target<chip = "{chip}">]'))
+        made = gpu.GPUModuleOp(name, targets=ir.Attribute.parse(targets))
     return made.regions[0].blocks.append()
 
 
