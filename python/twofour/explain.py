@@ -4,7 +4,7 @@
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING
 
-from twofour.analysis import LinearSweep, Source, SparseLayout
+from twofour.analysis import Analysis, LinearSweep, Source, SparseLayout
 from twofour.errors import TwofourError
 from twofour.options import CompileOptions
 from twofour.pipeline import PassElement, pipeline_text
@@ -75,6 +75,7 @@ def explain(source: Source, options: CompileOptions, chip: str | None = None) ->
         "schedule": schedule,
         "why": why,
         "steps_per_sweep": found.fused.steps if found.fused else 1,
+        "next_inputs": _next_inputs(found),
         "layout_executed": executed and layout is not None,
     }
     for item in fields(SparseLayout):
@@ -99,6 +100,18 @@ def explain(source: Source, options: CompileOptions, chip: str | None = None) ->
         report |= gpu_report(gpu.bundle, options)
         report |= predictions(found, gpu.bundle.manifest["arithmetic"], schedule, model)
     return report
+
+
+def _next_inputs(found: Analysis) -> list[dict]:
+    """The arguments whose fields become inputs of the next call, for the functions of files."""
+    rotation = found.program.rotation
+    if found.is_kernel:
+        return []
+    return [
+        {"input": field.index, "from": rotation[field.index]}
+        for field in found.program.inputs
+        if rotation[field.index] != field.index
+    ]
 
 
 def _main_layout(
@@ -149,6 +162,9 @@ def as_text(report: dict) -> str:
     ]
     if report["steps_per_sweep"] > 1:
         lines.append(f"  {report['steps_per_sweep']} steps in one sweep, single steps at the rims")
+    if report["next_inputs"]:
+        pairs = [f"argument {one['from']} becomes {one['input']}" for one in report["next_inputs"]]
+        lines.append(f"  from step to step: {', '.join(pairs)}")
     if report.get("fusion_depths"):
         lines.append(f"  {_depths(report)}")
     if report["sweeps"] and not report["layout_executed"]:

@@ -178,3 +178,20 @@ def test_text_names_the_layout(capsys):
     assert main(["explain", "heat2d_ftcs", "--dtype", "f16", "--schedule", "sparse"]) == 0
     text = capsys.readouterr().out
     assert "tile 4x4" in text and "K = 32 (proven minimal)" in text and "pipeline:" in text
+
+
+@pytest.mark.parametrize(
+    "source, pairs",
+    [
+        ("heat2d_ftcs", []),
+        ("docs/examples/heat2d.mlir", [(1, 0)]),
+        ("docs/examples/gray_scott.mlir", [(2, 0), (3, 1)]),
+        ("docs/examples/wave2d.mlir", [(1, 0), (2, 1)]),
+    ],
+)
+def test_which_arguments_become_which(source, pairs, capsys):
+    found = explain(capsys, source)["next_inputs"]
+    assert [(one["from"], one["input"]) for one in found] == pairs
+    assert main(["explain", source]) == 0
+    said = ", ".join(f"argument {after} becomes {before}" for after, before in pairs)
+    assert ("from step to step: " + said in capsys.readouterr().out) == bool(pairs)
