@@ -91,7 +91,8 @@ def read_text(filename: str) -> str:
             SourceLocation(filename),
         )
     try:
-        text = data.decode("utf-8")
+        # Editors of Windows begin a text with a mark.
+        text = data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as failure:
         line = data.count(b"\n", 0, failure.start) + 1
         column = failure.start - (data.rfind(b"\n", 0, failure.start) + 1) + 1

@@ -94,6 +94,13 @@ def test_kernels_lists_all_with_their_sources(capsys):
     assert [entry["name"] for entry in json.loads(capsys.readouterr().out)] == listed
 
 
+def test_texts_that_begin_with_a_mark(capsys, tmp_path):
+    for text, said in ((GENERIC, ""), ("module {", "x.mlir:1:7: error: ")):
+        (tmp_path / "x.mlir").write_text(text, encoding="utf-8-sig")
+        assert main(["run", str(tmp_path / "x.mlir")]) == bool(said)
+        assert said in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("command, said", [("run", "average: 64 points"), ("explain", "-: direct")])
 def test_programs_from_standard_input(capsys, monkeypatch, command, said):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(GENERIC.encode())))
