@@ -93,9 +93,9 @@ def test_simulated_gpus(op, kind, tmp_path):
     assert error_in_eps(op, x, twofour.compile(path, target="sim:sm_90")(x)) <= 4
 
 
-def all_functions(kind):
+def all_functions(kind, flags=""):
     """A program of a field for each function and another one for its values."""
-    _, _, body = PROGRAM.format(op="OP", kind=kind).partition(" {\n")
+    _, _, body = PROGRAM.format(op=f"OP{flags}", kind=kind).partition(" {\n")
     body = body.rpartition("  return")[0]
     fields, lines = [], []
     for number, op in enumerate(FUNCTIONS):
@@ -106,13 +106,14 @@ def all_functions(kind):
     return f"func.func @f({', '.join(fields)}) {{\n{''.join(lines)}  return\n}}\n"
 
 
+@pytest.mark.parametrize(("flags", "bound"), [("", 2), (" fastmath<afn>", 4)])
 @pytest.mark.parametrize(("kind", "smallest"), SMALLEST.items())
-def test_cpus(kind, smallest, tmp_path):
+def test_cpus(kind, smallest, flags, bound, tmp_path):
     path = tmp_path / "f.mlir"
-    path.write_text(all_functions(kind))
+    path.write_text(all_functions(kind, flags))
     places = [argument(op, np.geomspace(smallest, 0.95, 64), kind) for op in FUNCTIONS]
     for op, x, got in zip(FUNCTIONS, places, twofour.compile(path)(*places), strict=True):
-        assert error_in_eps(op, x, got) <= 2, op
+        assert error_in_eps(op, x, got) <= bound, op
 
 
 def test_without_the_library(tmp_path, monkeypatch):

@@ -125,9 +125,17 @@ int main(void) {
 
 
 @needs_cc
-@pytest.mark.parametrize("name", ["exp", "printf", "malloc", "free", "main", "_mlir_ciface_exp"])
-def test_a_function_with_the_name_of_one_in_c(tmp_path, name):
-    Path("exp.mlir").write_text(EXPONENTIAL.replace("NAME", name))
+@pytest.mark.parametrize(
+    "name, flags",
+    [
+        *((name, "") for name in ("exp", "printf", "malloc", "free", "main", "_mlir_ciface_exp")),
+        # The function of vectors comes with the library as well.
+        ("exp", " fastmath<afn>"),
+    ],
+)
+def test_a_function_with_the_name_of_one_in_c(tmp_path, name, flags):
+    text = EXPONENTIAL.replace("NAME", name).replace("math.exp %x", f"math.exp %x{flags}")
+    Path("exp.mlir").write_text(text)
     assert main(["compile", "exp.mlir", "--emit", "object", "-o", f"{name}.o"]) == 0
     # Another object of the program rounds to bf16 as well.
     Path("other.mlir").write_text(EXPONENTIAL.replace("NAME", "other"))

@@ -18,6 +18,7 @@ from twofour.targets.cpu.libm import FUNCTIONS, call_libm
 from twofour.targets.cpu.linking import C_INTERFACE, hide_functions, rename
 from twofour.targets.cpu.rounding import add_rounding
 from twofour.targets.cpu.row_pointers import point_at_rows
+from twofour.targets.cpu.vector_functions import call_vector_library
 from twofour.targets.translation import check_translated
 
 # The order matters: vector ops of rank 1 go straight to LLVM, memrefs are finalised last.
@@ -50,6 +51,7 @@ def lower_to_llvm(module: ir.Module, filename: str = "-") -> None:
         found = nested_ops(module, *{*_CONVERSIONS, *ON_FLOATS})
         _check_conversions(op for op in found if op.operation.name in _CONVERSIONS)
         found = widen_ops(op for op in found if op.operation.name in ON_FLOATS)
+        found = call_vector_library(module, found)
         call_libm(module, [op for op in found if op.operation.name in FUNCTIONS])
     elements = [PassElement(text, None) for text in LLVM_PIPELINE]
     run_pipeline(module, elements, PipelineOptions(filename=filename, verify=False))
