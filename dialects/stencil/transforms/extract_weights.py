@@ -35,7 +35,7 @@ from twofour.dialects.stencil.linear_ops import (
     round_weight,
 )
 from twofour.dialects.stencil.ops import ApplyOp, ReturnOp
-from twofour.dialects.stencil.traversal import erase_unused
+from twofour.dialects.stencil.traversal import accesses, erase_unused
 from twofour.errors import TwofourError
 from twofour.mlir import ir
 from twofour.mlir_support import VerificationFailure, nested_ops
@@ -96,18 +96,14 @@ def _forms(
 
     It is where at most `sweep_terms` terms are added to those of both, and always if not given.
     """
-    alone = _rounded_forms(apply, {})
-    if not any(temp in known for form in alone for temp in _temps(form)):
-        return alone
     composed = _rounded_forms(apply, known)
+    if not any(access.operands[0] in known for access in accesses(apply)):
+        return composed
+    alone = _rounded_forms(apply, {})
     return [
         other if _is_composable(other) and _is_worth_it(form, other, known, sweep_terms) else form
         for form, other in zip(alone, composed, strict=True)
     ]
-
-
-def _temps(form: Form) -> set[ir.Value]:
-    return set() if isinstance(form, NotLinear) else {temp for temp, _ in form.terms}
 
 
 def _is_composable(form: Form) -> bool:
@@ -122,7 +118,8 @@ def _is_worth_it(
 ) -> bool:
     if sweep_terms is None or isinstance(alone, NotLinear):
         return True
-    before = sum(len(known[temp].terms) for temp in _temps(alone) if temp in known)
+    temps = {temp for temp, _ in alone.terms}
+    before = sum(len(known[temp].terms) for temp in temps if temp in known)
     return len(composed.terms) <= len(alone.terms) + before + sweep_terms
 
 

@@ -6,6 +6,6 @@
 // LEAST: <pass-pipeline>:1:16: error: expected arrays of 1 to 32 axes, got 0
 // MOST: <pass-pipeline>:1:16: error: expected arrays of 1 to 32 axes, got 33
 // BITS: <pass-pipeline>:1:16: error: expected elements of 8, 16, 32, 64 bits, got 24
-// CHIPS: errors.mlir:10:1: error: 'builtin.module' op expected kernels for [#nvvm.target<chip = "sm_80">] as before, got chip sm_90
+// CHIPS: errors.mlir:10:1: error: 'builtin.module' op expected kernels for #nvvm.target<chip = "sm_80"> as before, got chip sm_90
 module {
 }

@@ -767,3 +767,30 @@ func.func @tiny(%t: !temp) -> !temp {
   }) : () -> !temp
   return %s : !temp
 }
+
+// -----
+
+// The weight of the second one is no number of f32; that of both is.
+
+!temp = !stencil.temp<1 : i64, f32>
+
+// CHECK-LABEL: func.func @down_and_up(
+// CHECK-SAME: %[[T:[a-z0-9]+]]: !stencil.temp<1 : i64, f32>)
+// CHECK-NEXT: %[[R:.*]] = "stencil.weighted_sum"(%[[T]]) {offsets = {{\[\[}}3]], weights = array<f64: 1.000000e+10>}
+// CHECK-NEXT: return %[[R]]
+func.func @down_and_up(%t: !temp) -> !temp {
+  %r = "stencil.apply"() ({
+    %c = arith.constant 1.0e-30 : f32
+    %a = "stencil.access"(%t) {offset = array<i64: 1>} : (!temp) -> f32
+    %m = arith.mulf %a, %c : f32
+    "stencil.return"(%m) : (f32) -> ()
+  }) : () -> !temp
+  %s = "stencil.apply"() ({
+    %c = arith.constant 1.0e20 : f32
+    %a = "stencil.access"(%r) {offset = array<i64: 2>} : (!temp) -> f32
+    %m = arith.mulf %a, %c : f32
+    %n = arith.mulf %m, %c : f32
+    "stencil.return"(%n) : (f32) -> ()
+  }) : () -> !temp
+  return %s : !temp
+}
