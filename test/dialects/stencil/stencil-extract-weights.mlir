@@ -1,7 +1,9 @@
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --stencil-extract-weights | filecheck %s
 // RUN: twofour-opt %s --split-input-file --verify-diagnostics --canonicalize --stencil-extract-weights --canonicalize | filecheck %s
+// RUN: twofour-opt %s --split-input-file --verify-diagnostics --stencil-extract-weights=sweep-terms=1000 | filecheck %s
 
-// Every case holds as it stands, and when canonicalization has hoisted the constants before.
+// Every case holds as it stands, when canonicalization has hoisted the constants before, and where
+// many terms may be added.
 
 !field = !stencil.field<#stencil.bounds<[-8], [72]>, f64>
 !temp = !stencil.temp<1 : i64, f64>

@@ -414,6 +414,25 @@ module {
 
 // -----
 
+// A block that others follow may hold such regions as well.
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<1 : i64, f64>
+
+// CHECK-LABEL: func.func @in_a_region_of_its_block(
+// CHECK: "stencil.load"(%{{.*}}) : {{.*}} -> !stencil.temp<#stencil.bounds<[0], [64]>, f64>
+func.func @in_a_region_of_its_block(%u: !field, %v: !field, %c: i1) {
+  cf.br ^next
+^next:
+  %t = "stencil.load"(%u) : (!field) -> !temp
+  scf.if %c {
+    "stencil.store"(%t, %v) {bounds = #stencil.bounds<[0], [64]>} : (!temp, !field) -> ()
+  }
+  return
+}
+
+// -----
+
 // Nothing is known of uses in other blocks, nor of those by ops of other dialects.
 
 !field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
