@@ -5,6 +5,7 @@
 // RUN: not twofour-opt %S/Inputs/lines.mlir --stencil-block=unroll=2,4 2>&1 | filecheck %s --check-prefix=RANK
 // RUN: not twofour-opt %S/Inputs/lines.mlir --stencil-block=unroll=0 2>&1 | filecheck %s --check-prefix=ZERO
 // RUN: not twofour-opt %S/Inputs/lines.mlir --stencil-block=registers=0 2>&1 | filecheck %s --check-prefix=NONE
+// RUN: not twofour-opt %S/Inputs/lines.mlir --stencil-block=vector-bits=0 2>&1 | filecheck %s --check-prefix=EMPTY
 // RUN: not twofour-opt %S/Inputs/lines.mlir --stencil-select-cover=vector-bits=0 2>&1 | filecheck %s --check-prefix=EMPTY
 // RUN: not twofour-opt %S/Inputs/lines.mlir --stencil-block=vector-bits=64 2>&1 | filecheck %s --check-prefix=BITS
 

@@ -403,12 +403,14 @@ func.func @unread(%u: !field, %v: !field) {
 // CHECK-LABEL: func.func @nested(
 // CHECK: "stencil.load"(%{{.*}}) : {{.*}} -> !stencil.temp<#stencil.bounds<[0], [64]>, f64>
 module {
-  func.func @nested(%u: !field, %v: !field, %c: i1) {
-    %t = "stencil.load"(%u) : (!field) -> !temp
-    scf.if %c {
-      "stencil.store"(%t, %v) {bounds = #stencil.bounds<[0], [64]>} : (!temp, !field) -> ()
+  module {
+    func.func @nested(%u: !field, %v: !field, %c: i1) {
+      %t = "stencil.load"(%u) : (!field) -> !temp
+      scf.if %c {
+        "stencil.store"(%t, %v) {bounds = #stencil.bounds<[0], [64]>} : (!temp, !field) -> ()
+      }
+      return
     }
-    return
   }
 }
 

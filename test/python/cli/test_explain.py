@@ -187,6 +187,8 @@ def test_text_names_the_layout(capsys):
         ("docs/examples/heat2d.mlir", [(1, 0)]),
         ("docs/examples/gray_scott.mlir", [(2, 0), (3, 1)]),
         ("docs/examples/wave2d.mlir", [(1, 0), (2, 1)]),
+        # Of its inputs one stays.
+        ("docs/examples/smooth3d.mlir", [(2, 0)]),
     ],
 )
 def test_which_arguments_become_which(source, pairs, capsys):
