@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import kernel_cases as cases
+from spills import check_resources
 from twofour.errors import TwofourError
 from twofour.options import CompileOptions
 from twofour.runtime.bundle import Bundle
 from twofour.runtime.devices.simulated import SimulatedDevice
 from twofour.runtime.programs import from_bundle
 from twofour.targets.gpu.build import compile_gpu
-from twofour.targets.gpu.ptx import assemble
 from twofour.tuned.choice import Choice
 
 # Rows that end within an access, a strip and a block; fewer steps than a ring has slots.
@@ -62,10 +62,7 @@ def test_rings_give_the_bits_of_registers(name, schedule, dtype, stages):
     rank = cases.KERNELS[name].rank
     rings = compiled(name, schedule, dtype, True, stages=stages)
     registers = compiled(name, schedule, dtype, False)
-    code = assemble(rings.ptx, "sm_90")
-    if code is not None:
-        assert not code.warnings
-        assert all(r.spill_bytes == r.local_bytes == 0 for r in code.resources.values())
+    check_resources(rings.ptx, "sm_90")
     for shape in SHAPES[rank]:
         u = cases.stored(cases.random_values(1, shape, dtype), dtype)
         results = [

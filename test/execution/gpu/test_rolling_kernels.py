@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import kernel_cases as cases
+from spills import check_resources
 from turns import in_turn
 from twofour.options import CompileOptions
 from twofour.runtime.devices.simulated import SimulatedDevice
 from twofour.runtime.programs import from_bundle
 from twofour.targets.gpu import build
 from twofour.targets.gpu.candidates import Way
-from twofour.targets.gpu.ptx import assemble
 from twofour.tuned.choice import Choice
 
 SHAPES = {
@@ -53,15 +53,8 @@ def compiled(name, dtype, chip="sm_90", steps=1, levels=False):
         bundle = build.compile_gpu(cases.KERNELS[name], options).bundle
     assert "rolling=true" in bundle.manifest["pipeline"]
     assert "v2.b64" in bundle.ptx if dtype == "f64" else "v4.b32" in bundle.ptx
-    assert_no_spills(bundle, chip)
+    check_resources(bundle.ptx, chip, name, dtype, "simt")
     return bundle
-
-
-def assert_no_spills(bundle, chip):
-    code = assemble(bundle.ptx, chip)
-    if code is not None:
-        assert not code.warnings
-        assert all(r.spill_bytes == r.local_bytes == 0 for r in code.resources.values())
 
 
 def check(name, dtype, chip):
@@ -82,7 +75,7 @@ def test_many_terms_in_registers_do_not_spill(name):
     choice = Choice("simt", rolling=True, ring=False)
     bundle = build.compile_gpu(cases.KERNELS[name], options, choice=choice).bundle
     assert "cp.async" not in bundle.ptx
-    assert_no_spills(bundle, "sm_80")
+    check_resources(bundle.ptx, "sm_80")
 
 
 @pytest.mark.full

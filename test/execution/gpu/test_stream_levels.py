@@ -8,6 +8,7 @@ import pytest
 
 import kernel_cases as cases
 import reference
+from spills import check_resources
 from turns import in_turn
 from twofour.cost.stream import stream_counts
 from twofour.dialects.nm.transforms import to_gpu
@@ -16,7 +17,6 @@ from twofour.runtime.programs import from_bundle
 from twofour.targets.gpu import build, report
 from twofour.targets.gpu.build import compile_gpu, emit
 from twofour.targets.gpu.candidates import Way
-from twofour.targets.gpu.ptx import assemble
 
 CASES = [
     ("heat1d_ftcs", 4, [(5,), (997,), (30001,)]),
@@ -49,9 +49,7 @@ def test_levels_give_the_bits_of_single_steps(name, steps, shapes, boundary):
     fused = compiled(name, steps)
     assert "levels=true" in fused.manifest["pipeline"]
     single = compile_gpu(kernel, options()).bundle
-    code = assemble(fused.ptx, "sm_90")
-    if code is not None:
-        assert all(r.spill_bytes == r.local_bytes == 0 for r in code.resources.values())
+    check_resources(fused.ptx, "sm_90")
     for shape in shapes:
         values = cases.random_values(2, shape, "f16") / 64
         u = cases.stored(values, "f16")

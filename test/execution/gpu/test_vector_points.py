@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 import kernel_cases as cases
+from spills import check_resources
 from twofour.codegen.gpu.simt_kernel import MAX_TERMS
 from twofour.kernels import Kernel
 from twofour.options import CompileOptions
 from twofour.runtime.programs import from_bundle
 from twofour.targets.gpu import build
-from twofour.targets.gpu.ptx import assemble
 from twofour.tuned.choice import Choice
 
 # Rows of whole vectors, of less than one, and all that a row may leave of one.
@@ -46,8 +46,7 @@ def check(name, dtype, chip="sm_90"):
     boundary = BOUNDARY[: kernel.rank]
     for shape in SHAPES[kernel.rank]:
         cases.check_on_simulator(bundle, name, dtype, shape, boundary, 2)
-    code = assemble(bundle.ptx, chip)
-    assert code is None or all(r.spill_bytes == 0 for r in code.resources.values())
+    check_resources(bundle.ptx, chip, name, dtype, "simt")
 
 
 @pytest.mark.parametrize("name, dtype", SAMPLE)
