@@ -6,6 +6,7 @@ package are recognised by the name of their dtype and viewed as such.
 """
 
 import difflib
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -121,7 +122,7 @@ def check_array(
     if not isinstance(array, array_type):
         kind = "NumPy" if array_type is np.ndarray else "CuPy"
         fail(f"a {kind} array", type(array).__name__)
-    if isinstance(array, np.ma.MaskedArray):
+    if _is_masked(array):
         fail("a NumPy array without a mask", "a masked array")
     if not _stores(array.dtype, element):
         if not array.dtype.isnative and _stores(array.dtype.newbyteorder("="), element):
@@ -136,6 +137,11 @@ def check_array(
         fail(f"an array of shape {tuple(shape)}", f"shape {array.shape}")
     if array.size == 0:
         fail("an array with at least one element", f"shape {array.shape}")
+
+
+def _is_masked(array: np.ndarray) -> bool:
+    # NumPy takes a while to load this module, and has done so where there is such an array.
+    return "numpy.ma" in sys.modules and isinstance(array, np.ma.MaskedArray)
 
 
 def storage_view(array: np.ndarray, element: ElementType) -> np.ndarray:

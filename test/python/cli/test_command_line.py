@@ -14,6 +14,7 @@ import pytest
 
 import twofour
 from bad_input import GENERIC
+from twofour.cli import run
 from twofour.cli.main import main
 from twofour.command_line import run_tool
 from twofour.kernels import built_in_kernels
@@ -47,13 +48,31 @@ def test_run_reports_one_line_and_writes_the_result(capsys, tmp_path):
     assert main(words) == 0
     captured = capsys.readouterr()
     assert re.fullmatch(
-        r"heat2d_ftcs: 660 points x 7 steps in \S+ s, \S+ GStencil/s "
+        r"heat2d_ftcs: 660 points x 7 steps in \S+ s \(\S+ s the first time\), \S+ GStencil/s "
         r"\(direct, f64, \d+ threads?\)\n",
         captured.out,
     )
     assert captured.err == ""
     np.testing.assert_allclose(np.load(tmp_path / "v.npy"), rolled(u, 7), rtol=1e-13)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["u.npy", "v.npy"]
+
+
+@pytest.mark.parametrize(
+    "times, target, expected",
+    [
+        ((0.5, 0.25), "cpu", "in 0.25 s (0.5 s the first time), 7.2e-06 GStencil/s"),
+        ((2.5,), "cpu", "in 2.5 s, 7.2e-07 GStencil/s"),
+        ((0.5,), "sim:sm_80", "in 0.5 s, 3.6e-06 GStencil/s"),
+    ],
+)
+def test_rates_of_short_runs_are_those_of_a_second_one(
+    capsys, monkeypatch, times, target, expected
+):
+    timed, left = run._timed, list(times)
+    monkeypatch.setattr(run, "_timed", lambda *what: (timed(*what)[0], left.pop(0)))
+    words = ["run", "heat2d_ftcs", "--shape", "32,32", "--steps", "2", "--target", target]
+    assert main(words) == 0 and not left
+    assert f": 900 points x 2 steps {expected} (" in capsys.readouterr().out
 
 
 def test_plot_is_a_png(capsys, tmp_path):
