@@ -43,7 +43,7 @@ func.func @star(%t: !temp) -> !inner {
 // Lines along the vector axis need matrix registers.
 
 func.func @column(%t: !temp) -> !inner {
-  // expected-error @+1 {{'stencil.outer_sum' op expected lines along the row axis alone (option parallel)}}
+  // expected-error @+1 {{'stencil.outer_sum' op expected lines along the row axis alone; stencil-select-cover{option=parallel}}}
   %r = "stencil.outer_sum"(%t) {
     by = "load", smallest_length = 1, sweeps = [{row_axis = 0, skew = 0, unroll = [1, 1], lines = [0], transpositions = [{plane = 0, row = 0, column = 0, reach = 1, segments = [
         {start = [0, 0], stop = [0, 1], phase = 0, products = [[0, 0, 0]]},

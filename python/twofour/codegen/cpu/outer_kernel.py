@@ -17,15 +17,18 @@ from twofour.layout.outer_schedule import Schedule, is_column_line, smallest_len
 
 def check_schedule(plan: Schedule, rank: int) -> None:
     """Raise TwofourError for a schedule that needs more than rows of vectors."""
+    parallel, plane = "stencil-select-cover{option=parallel}", "stencil-block{unroll=1,N}"
     if len(plan.sweeps) != 1:
-        raise TwofourError(f"expected one sweep over the output, got {len(plan.sweeps)}")
+        raise TwofourError(
+            f"expected one sweep over the output, got {len(plan.sweeps)}; {parallel}"
+        )
     (sweep,) = plan.sweeps
     if any(is_column_line(plan.lines[k]) for k in sweep.block.lines):
-        raise TwofourError("expected lines along the row axis alone (option parallel)")
+        raise TwofourError(f"expected lines along the row axis alone; {parallel}")
     if sweep.block.row_axis != rank - 2 or sweep.block.skew:
-        raise TwofourError("expected tiles over the last two axes, not skewed")
+        raise TwofourError(f"expected tiles over the last two axes, not skewed; {parallel}")
     if sweep.block.unroll[0] != 1:
-        raise TwofourError(f"expected one plane of tiles, got {sweep.block.unroll[0]}")
+        raise TwofourError(f"expected one plane of tiles, got {sweep.block.unroll[0]}; {plane}")
 
 
 def register_tile(plan: Schedule, n: int, unit: VectorUnit) -> RegisterTile:
