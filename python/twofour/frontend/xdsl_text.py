@@ -4,6 +4,7 @@
 import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from twofour.errors import SourceLocation, TwofourError
@@ -152,6 +153,8 @@ def _verify(program: XdslProgram, op: "Operation") -> None:
                 # xDSL's own verifiers take this for granted.
                 raise program.error(op, f"expected a body of one block, got {len(region.blocks)}")
             _check_captured(program, region)
+            # Each access verifies its apply, in time that grows with the number of accesses.
+            op.verify_ = cache(op.verify_)
         for block in region.blocks:
             for inner in block.ops:
                 _verify(program, inner)

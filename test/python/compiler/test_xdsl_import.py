@@ -73,6 +73,16 @@ def test_apply_captures_and_types_are_ours():
     assert f": () -> {grid.replace('[0], [64]', '[1], [63]')}" in printed
 
 
+def test_applies_are_verified_once_whatever_they_access(monkeypatch):
+    from xdsl.dialects.stencil import ApplyOp
+
+    verify, verified = ApplyOp.verify_, []
+    monkeypatch.setattr(ApplyOp, "verify_", lambda op: verified.append(op) or verify(op))
+    first = COPY.splitlines()[0]
+    imported(in_apply("\n".join([first, first.replace("%v", "%w"), COPY.splitlines()[1]])))
+    assert len(verified) == 1
+
+
 def test_unknown_bounds_become_a_rank():
     printed = imported("func.func @f(%u: !stencil.field<?x?xf32>) {\n func.return\n}")
     assert "!stencil.field<2 : i64, f32>" in printed
