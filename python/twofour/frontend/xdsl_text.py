@@ -183,6 +183,8 @@ def _verifier_message(op: Any, error: Exception) -> str:
     message = str(error)
     if op.name == "stencil.load" and "too big" in message:
         return f"expected bounds within those of {op.field.type}, got {op.res.type}"
+    if message.endswith("is not a terminator"):
+        return "expected a return, a branch or a yield after the last op of a block"
     if not isinstance(error, DiagnosticException):
         operands = ", ".join(str(operand.type) for operand in op.operands)
         results = ", ".join(str(result.type) for result in op.results)

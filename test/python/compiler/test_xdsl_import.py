@@ -223,6 +223,11 @@ REJECTED = {
         "  } to <[0], [9]>\n  func.return\n}",
         "2:3: error: 'stencil.apply' op expected results, got destination fields",
     ),
+    "no return": (
+        "func.func @f(%u: !stencil.field<[0,64]xf64>) {\n"
+        "  %t = stencil.load %u : !stencil.field<[0,64]xf64> -> !stencil.temp<[0,64]xf64>\n}\n",
+        "2:8: error: 'stencil.load' op expected a return, a branch or a yield after the last op",
+    ),
     "dyn_access": (
         in_apply(
             "    %i = stencil.index 0 <[0]>\n"
