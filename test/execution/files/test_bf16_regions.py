@@ -36,7 +36,14 @@ OPS = {
     "math.absf %x : bf16": lambda x, y: abs(x),
     "math.sqrt %x : bf16": lambda x, y: np.sqrt(x),
     "math.copysign %x, %y : bf16": np.copysign,
+    "arith.minnumf %x, %y : bf16": np.fmin,
     "math.trunc %x : bf16": lambda x, y: np.trunc(x),
+    "math.floor %x : bf16": lambda x, y: np.floor(x),
+    "math.ceil %x : bf16": lambda x, y: np.ceil(x),
+    "math.roundeven %x : bf16": lambda x, y: np.rint(x),
+    "math.round %x : bf16": lambda x, y: np.copysign(
+        np.floor(abs(x).astype(np.float64) + 0.5).astype(x.dtype), x
+    ),
 }
 PRODUCTS = {
     "f32": """%p = arith.extf %x : bf16 to f32
@@ -127,7 +134,7 @@ def test_every_number(tmp_path, op):
     x, y = numbers()
     with np.errstate(all="ignore"):
         expected = OPS[op](x, y)
-    if "minimum" in op or "maximum" in op or "maxnum" in op:
+    if any(name in op for name in ("minimum", "maximum", "minnum", "maxnum")):
         # NumPy takes zeros of either sign for the same.
         zeros = (x.astype(np.float32) == 0) & (y.astype(np.float32) == 0)
         x, y, expected = (np.where(zeros, x[1], v) for v in (x, y, expected))

@@ -32,6 +32,13 @@ def narrow_bf16(value: ir.Value) -> ir.Value:
     return _bitcast(arith.trunci(_like(value, _integer(16)), chosen), ir.BF16Type.get())
 
 
+def cut_bf16(value: ir.Value) -> ir.Value:
+    """Numbers of f32 that bf16 has as well, in bf16; NaN are such ones."""
+    bits = _bitcast(value, _integer(32))
+    upper = arith.shrui(bits, _number(bits, 16))
+    return _bitcast(arith.trunci(_like(value, _integer(16)), upper), ir.BF16Type.get())
+
+
 def integer_to_bf16(value: ir.Value, signed: bool) -> ir.Value:
     """Integers in bf16, rounded to nearest even (those of more than 64 bits to f64 before)."""
     convert = arith.sitofp if signed else arith.uitofp

@@ -12,7 +12,7 @@ widen it takes for slower than they are.
 from collections.abc import Iterable
 from functools import partial
 
-from twofour.codegen.cpu.bf16 import fma_bf16, integer_to_bf16, narrow_bf16, widen_bf16
+from twofour.codegen.cpu.bf16 import cut_bf16, fma_bf16, integer_to_bf16, narrow_bf16, widen_bf16
 from twofour.mlir import ir, math
 from twofour.mlir_support import error_at
 
@@ -38,6 +38,13 @@ _DIRECT = {
     "math.fma": fma_bf16,
     "vector.fma": fma_bf16,
 }
+# Whose results for numbers of bf16 are such numbers.
+_EXACT = frozenset(
+    (
+        *(f"arith.{name}" for name in "maximumf maxnumf minimumf minnumf negf".split()),
+        *(f"math.{name}" for name in "absf ceil copysign floor round roundeven trunc".split()),
+    )
+)
 
 
 def widen_ops(ops: Iterable) -> list:
@@ -78,8 +85,9 @@ def _narrowed(op, now: list) -> list[ir.Value]:
         op.operation.name, results=kinds, operands=operands, attributes=dict(op.attributes.items())
     )
     now.append(wide.opview)
+    narrow = cut_bf16 if op.operation.name in _EXACT else narrow_bf16
     pairs = zip(op.results, wide.results, strict=True)
-    return [narrow_bf16(new) if _is(old.type, ir.BF16Type) else new for old, new in pairs]
+    return [narrow(new) if _is(old.type, ir.BF16Type) else new for old, new in pairs]
 
 
 def _is(kind: ir.Type, element: type) -> bool:
