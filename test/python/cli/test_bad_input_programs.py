@@ -264,7 +264,7 @@ def test_what_only_linear_programs_can_do(capfd, folder, text, line):
         ("[-1,65]xf64", "[-1,65]xf46", "2:", "expected"),
         ("<[0], [64]>", "<[0], [66]>", "12:3", "[0,66]"),
         ("<[0], [64]>", "<[0, 0], [64, 64]>", "12:3", "'stencil.store' op"),
-        ("    stencil.return %m : f64\n", "", "9:10", "not a terminator"),
+        ("    stencil.return %m : f64\n", "", "9:10", "expected a return, a branch or a yield"),
         ("[-1,65]xf64", "[0,0]xf64", "2:", "upper bound must be strictly greater"),
         ("[-1,65]xf64", "[-1,65]x[0,1]x[0,1]x[0,1]xf64", "2:", "1 to 3 axes in xDSL's syntax"),
         ("[-1,65]xf64", "[-1,9223372036854775807]xf64", "2:1", "expected bounds of at most"),
