@@ -83,9 +83,10 @@ def _advance(
 
     The first one also compiles what it is the first to need, and is the first to touch its memory:
     one that is short is made once more, so that its rate is that of the steps.
+    Simulated ones are not: theirs says nothing of a GPU.
     """
     results, first = _timed(options, program, inputs)
-    if first > SHORT_RUN or options.target.startswith("sim:"):
+    if first > SHORT_RUN or (program.device and program.device.name.startswith("sim:")):
         return results, [first]
     # Their memory is for the other run.
     del results

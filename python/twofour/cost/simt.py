@@ -38,8 +38,8 @@ VIEW_AXIS, ROW_ADDRESS = 4, 1
 REGISTERS, REGISTERS_AXIS = 2, 6
 VECTOR_REGISTERS, VECTOR_REGISTERS_AXIS, VECTOR_HELD = 13, 1, 0.9
 # So many of these a thread can do without where that makes room for all warps of a multiprocessor:
-# of all built-in kernels ptxas spills a word of four for it, of bf16 for sm_80. Registers come in
-# steps of REGISTER_STEP.
+# of all built-in kernels ptxas spills 8 bytes of four for it, of bf16 for sm_80. Registers come
+# in steps of REGISTER_STEP.
 SPARED, REGISTER_STEP = 5, 8
 
 Row = tuple[int, ...]

@@ -53,7 +53,7 @@ def compiled(name, dtype, chip="sm_90", steps=1, levels=False):
         bundle = build.compile_gpu(cases.KERNELS[name], options).bundle
     assert "rolling=true" in bundle.manifest["pipeline"]
     assert "v2.b64" in bundle.ptx if dtype == "f64" else "v4.b32" in bundle.ptx
-    check_resources(bundle.ptx, chip, name, dtype, "simt")
+    check_resources(bundle.ptx, chip)
     return bundle
 
 

@@ -12,13 +12,12 @@ import reference
 import twofour
 from file_cases import NONLINEAR
 from gpu_programs import STORAGE, GpuProgram, program_of
+from spills import check_resources
 from twofour.accuracy import sweep_error
-from twofour.codegen.gpu.cuda_toolkit import find_ptxas
 from twofour.context import make_context
 from twofour.errors import TwofourError
 from twofour.frontend.weights import kernel_module
 from twofour.mlir import ir
-from twofour.targets.gpu.ptx import assemble
 from xdsl_suite import Program, random_arguments
 
 CHIPS = ("sm_80", "sm_90")
@@ -79,9 +78,7 @@ def test_kernel(name, dtype, chip):
 def test_every_kernel(name, dtype, chip):
     shapes = SMALL_SHAPES if dtype == "f64" else SHAPES
     check_kernel(name, dtype, chip, shapes[cases.KERNELS[name].rank])
-    if find_ptxas():
-        (kernel,) = assemble(gpu_kernel(name, dtype, chip).ptx, chip).resources.values()
-        assert kernel.spill_bytes == kernel.local_bytes == 0
+    check_resources(gpu_kernel(name, dtype, chip).ptx, chip)
 
 
 # Random weighted sums, as text.

@@ -58,19 +58,18 @@ def test_run_reports_one_line_and_writes_the_result(capsys, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "times, target, expected",
+    "times, where, expected",
     [
-        ((0.5, 0.25), "cpu", "in 0.25 s (0.5 s the first time), 7.2e-06 GStencil/s"),
-        ((2.5,), "cpu", "in 2.5 s, 7.2e-07 GStencil/s"),
-        ((0.5,), "sim:sm_80", "in 0.5 s, 3.6e-06 GStencil/s"),
+        ((0.5, 0.25), [], "in 0.25 s (0.5 s the first time), 7.2e-06 GStencil/s"),
+        ((2.5,), [], "in 2.5 s, 7.2e-07 GStencil/s"),
+        ((0.5,), ["--target", "sim:sm_80"], "in 0.5 s, 3.6e-06 GStencil/s"),
+        ((0.5,), ["--target", "sm_80", "--device", "sim"], "in 0.5 s, 3.6e-06 GStencil/s"),
     ],
 )
-def test_rates_of_short_runs_are_those_of_a_second_one(
-    capsys, monkeypatch, times, target, expected
-):
+def test_rates_of_short_runs_are_those_of_a_second_one(capsys, monkeypatch, times, where, expected):
     timed, left = run._timed, list(times)
     monkeypatch.setattr(run, "_timed", lambda *what: (timed(*what)[0], left.pop(0)))
-    words = ["run", "heat2d_ftcs", "--shape", "32,32", "--steps", "2", "--target", target]
+    words = ["run", "heat2d_ftcs", "--shape", "32,32", "--steps", "2", *where]
     assert main(words) == 0 and not left
     assert f": 900 points x 2 steps {expected} (" in capsys.readouterr().out
 

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Element types, checks of arrays, and the rounding of bf16."""
 
+import subprocess
+import sys
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -57,6 +60,19 @@ def test_unfit_arrays(array, message):
         check_array(array, F32, rank=2, shape=(2, 3), what="u", location=SourceLocation("a.mlir"))
     assert str(error.value).startswith("a.mlir:1:1: error: u: expected ")
     assert "\n" not in str(error.value)
+
+
+def test_checks_load_no_module_of_numpy():
+    """That of masked arrays takes as long as small programs do to start."""
+    code = """
+import sys
+import numpy as np
+from twofour.runtime import check_array, element_type
+before = set(sys.modules)
+check_array(np.zeros(3), element_type("f64"))
+assert set(sys.modules) == before
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_empty_arrays_and_unknown_dtypes():
