@@ -128,8 +128,10 @@ def _cuda_device(array: object, what: str) -> int | None:
             return int(module.asarray(array).device.id)
         except Exception as failure:
             raise _refused(failure, what, "__cuda_array_interface__") from None
-    kind = type(array).__name__
-    raise TwofourError(f"{what}: expected an array of NumPy or another library, got {kind}")
+    got = type(array).__name__
+    if hasattr(array, "__array__"):  # such as tables of pandas and arrays of xarray
+        got = f"{got}, of which numpy.asarray makes one"
+    raise TwofourError(f"{what}: expected an array of NumPy or another library, got {got}")
 
 
 def _imported(array: object, module, what: str):

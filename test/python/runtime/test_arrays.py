@@ -196,6 +196,17 @@ def test_what_is_no_array_is_refused(value):
         take(value, F32, what="u")
 
 
+def test_what_holds_an_array_is_refused_and_how_to_get_it_said():
+    class Table:
+        def __array__(self, dtype=None, copy=None):
+            return np.zeros(3, np.float32)
+
+    message = "u: expected an array of NumPy or another library, got Table, of which numpy.asarray"
+    with pytest.raises(TwofourError, match=f"{message} makes one$"):
+        take(Table(), F32, what="u")
+    take(np.asarray(Table()), F32, what="u")
+
+
 def test_a_cuda_array_without_dlpack_is_refused_on_the_host():
     class DeviceArray:
         __cuda_array_interface__ = {"shape": (3,), "typestr": "<f4", "data": (0, False)}
