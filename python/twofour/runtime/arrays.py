@@ -10,6 +10,7 @@ NumPy has no bfloat16: such arrays pass as 16-bit integers, on the way in and on
 
 import sys
 from collections.abc import Sequence
+from ctypes import addressof, c_char
 
 import numpy as np
 
@@ -31,8 +32,12 @@ def is_ready(array: object, shape: tuple[int, ...], dtype: np.dtype) -> bool:
 
 
 def address_of(array: np.ndarray) -> int:
-    """Where an array begins; `ctypes.data` goes through two functions more."""
-    return array.__array_interface__["data"][0]
+    """Where an array begins; `ctypes.data` takes four times as long."""
+    try:
+        return addressof(c_char.from_buffer(array))
+    except (BufferError, TypeError, ValueError):
+        # It is not contiguous, not writable or empty, or no other library knows its dtype.
+        return array.__array_interface__["data"][0]
 
 
 def take(

@@ -31,7 +31,7 @@ from twofour.runtime.fields.single_calls import Kind
 from twofour.runtime.page_offset import PAGE
 from twofour.runtime.rounds import single_round
 from twofour.runtime.rounds.actions import Copy
-from twofour.runtime.rounds.step_tables import BoundTables, Phase, StepTables
+from twofour.runtime.rounds.step_tables import Phase, StepCode, StepTables
 
 # Two time levels, of which the older one is read beside its points as well.
 DELAY = """
@@ -228,13 +228,14 @@ def test_calls_go_on_where_others_ended(share, threads, rounds, tmp_path, monkey
     monkeypatch.setattr(single_round, "BLOCK_SHARE", share)
     executable = executable_of(TEXTS["wave2d"], tmp_path)
     stepper = executable.field_stepper(parse_boundary("fixed", 2), threads)
-    stretch, found = BoundTables.stretch, []
+    run, found = StepCode.run, []
 
-    def spied(tables, first, count):
-        found.append(first)
-        return stretch(tables, first, count)
+    def spied(code, stretches, threads):
+        # Behind the number of stretches and two addresses.
+        found.append(stretches[3])
+        run(code, stretches, threads)
 
-    monkeypatch.setattr(BoundTables, "stretch", spied)
+    monkeypatch.setattr(StepCode, "run", spied)
     for _ in rounds:
         stepper.advance(inputs_of(stepper), 1)
     assert found == rounds

@@ -5,24 +5,24 @@ A sweep leaves nothing in the near caches of what Python needs: what a call take
 before, and it goes through few functions.
 """
 
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from twofour.runtime.arrays import address_of
-from twofour.runtime.buffer_pool import Slot
+from twofour.runtime.buffer_pool import Lease, Slot
 from twofour.runtime.dtypes import ElementType, to_storage
 from twofour.runtime.fields.call_plan import CallPlan
 from twofour.runtime.page_offset import PAGE
-from twofour.runtime.rounds.actions import sweep_points
+from twofour.runtime.rounds.actions import Buffer, sweep_points
 from twofour.runtime.rounds.single_round import tables_of_round
 from twofour.runtime.rounds.skewed import actions_of
-from twofour.runtime.rounds.step_tables import BoundTables, StepCode
+from twofour.runtime.rounds.step_tables import BoundTables, StepCode, stretches_of
 from twofour.runtime.threads import waking_threads
 
-# Tables that are kept for calls to come.
-MOST_IDLE = 4
+# Tables that are kept for calls to come: steps by hand take turns on a few arrays.
+MOST_BOUND = 8
 
 
 class SingleCall:
@@ -54,8 +54,8 @@ class SingleCall:
         ]
         # A call goes on where the one before it ended: what that wrote last is in the near caches.
         self._turn, self._turns = 0, int(self._tables.turns(self._threads))
-        # More than one where several threads of Python call at the same time.
-        self._idle: deque[BoundTables] = deque(maxlen=MOST_IDLE)
+        # By where buffers begin. A call takes its own out: others may run at the same time.
+        self._bound: OrderedDict[tuple[int, ...], _Bound] = OrderedDict()
 
     def run(
         self,
@@ -68,41 +68,75 @@ class SingleCall:
         `numbers` are the arguments that are numbers, in order. `places` are where results are made,
         arrays of theirs or None.
         """
-        begins = [0] * len(self.plan.buffers)
+        begins, given = [0] * len(self.plan.buffers), {}
         for number, array in zip(self.plan.inputs, inputs, strict=True):
-            begins[number] = address_of(array)
-        values = [to_storage(*one) for one in zip(numbers, self._numbers.values(), strict=True)]
-        for number, value in zip(self._numbers, values, strict=True):
-            begins[number] = address_of(value)
-        given = dict(zip(self.plan.inputs, inputs, strict=True))
+            begins[number], given[number] = address_of(array), array
+        # A load waits for an earlier store at the same place of another page.
+        taken = {begin % PAGE for begin in begins if begin}
         for (number, _), place in zip(self._results, places, strict=False):
             if place is not None:
-                given[number] = place
-                begins[number] = address_of(place)
+                begins[number], given[number] = address_of(place), place
         leases = {}
-        # A load waits for an earlier store at the same place of another page.
-        taken = {begins[number] % PAGE for number in self.plan.inputs}
         for number, slots in self._slots:
-            if number in given:
-                continue
-            slot = next((one for one in slots if one.begin not in taken), slots[0])
-            taken.add(slot.begin)
-            lease, offset = leases[number] = slot.lease()
-            begins[number] = lease.address + offset
-        try:
-            tables = self._idle.pop()
-        except IndexError:
-            tables = self._tables.bind([buffer.model() for buffer in self.plan.buffers])
-        tables.place(begins)
-        # All rounds are the same one; an odd one begins at the end.
-        self._code.run(tables.stretch(self._turn, 1), self._threads)
+            if number not in given:
+                lease, offset = leases[number] = _slot_apart(slots, taken).lease()
+                begins[number] = lease.address + offset
+        key = tuple(begins)
+        bound = self._bound.pop(key, None) or self._bind(begins)
+        bound.set_numbers(numbers)
+        self._code.run(bound.stretches[self._turn], self._threads)
         self._turn ^= self._turns
-        self._idle.append(tables)
-        arrays = []
-        for number, buffer in self._results:
-            if number in given:
-                arrays.append(given[number])
-                continue
-            lease, offset = leases[number]
-            arrays.append(np.ndarray(buffer.shape, buffer.dtype, np.asarray(lease), offset))
-        return arrays
+        self._bound[key] = bound
+        return [
+            given[number] if number in given else _array(buffer, *leases[number])
+            for number, buffer in self._results
+        ]
+
+    def _bind(self, begins: Sequence[int]) -> "_Bound":
+        """Tables on buffers at these addresses: the ones that were used least, or new ones."""
+        bound = None
+        while len(self._bound) >= MOST_BOUND:
+            _, bound = self._bound.popitem(last=False)
+        if bound is None:
+            tables = self._tables.bind([buffer.model() for buffer in self.plan.buffers])
+            bound = _Bound(tables, self._numbers, 1 + self._turns)
+        bound.place(begins)
+        return bound
+
+
+class _Bound:
+    """Tables on the buffers of calls, with cells of their own for arguments that are numbers.
+
+    `stretches` are one round each, of the first `turns` ones. All are the same one; an odd one
+    begins at the end.
+    """
+
+    def __init__(self, tables: BoundTables, numbers: Mapping[int, ElementType], turns: int):
+        self._tables = tables
+        self._cells = [
+            (number, element, np.empty((), element.storage)) for number, element in numbers.items()
+        ]
+        self.stretches = [stretches_of(tables.stretch(turn, 1)) for turn in range(turns)]
+
+    def place(self, begins: Sequence[int]) -> None:
+        """Go on with buffers at these addresses, which callers keep alive."""
+        begins = list(begins)
+        for number, _, cell in self._cells:
+            begins[number] = address_of(cell)
+        self._tables.place(begins)
+
+    def set_numbers(self, numbers: Sequence) -> None:
+        """Give the arguments that are numbers these values."""
+        for (_, element, cell), value in zip(self._cells, numbers, strict=True):
+            cell[()] = to_storage(value, element)
+
+
+def _slot_apart(slots: Sequence[Slot], taken: set[int]) -> Slot:
+    """The first slot that is not taken, which is then, or else the first one."""
+    slot = next((one for one in slots if one.begin not in taken), slots[0])
+    taken.add(slot.begin)
+    return slot
+
+
+def _array(buffer: Buffer, lease: Lease, offset: int) -> np.ndarray:
+    return np.ndarray(buffer.shape, buffer.dtype, np.asarray(lease), offset)

@@ -6,7 +6,7 @@ fields that a call leaves as they are, a run goes on with the array of the calle
 its halo may be out of date.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -49,10 +49,14 @@ class SingleCalls:
         self._make, self._refreshed, self._is_result = make, refreshed, is_result
         self._calls: dict[Kind, SingleCall] = {}
         self._loaded = [field for field in fields if field.loaded]
+        self._taken = _kinds(self._loaded)
         # The buffers of results, by whether a run goes on with these.
         self._ends = {
             True: [(rotation[field.position], field) for field in self._loaded],
             False: [(field.position, field) for field in fields if field.stored],
+        }
+        self._given = {
+            resume: _kinds(field for _, field in ends) for resume, ends in self._ends.items()
         }
         # The loaded fields that may stay as they are.
         ends = {end for end, _ in self._ends[True]}
@@ -93,7 +97,7 @@ class SingleCalls:
 
         None where it is no such call.
         """
-        if type(steps) is not int or steps != 1 or not _are_ready(inputs, self._loaded):
+        if type(steps) is not int or steps != 1 or not _are_ready(inputs, self._taken):
             return None
         places: Places = ()
         in_place: Collection[int] | None = NONE
@@ -113,7 +117,7 @@ class SingleCalls:
         None where a place is not ready, or another input or place lies there.
         """
         ends = self._ends[resume]
-        if not _are_ready(places, [field for _, field in ends]):
+        if not _are_ready(places, self._given[resume]):
             return None
         updated, positions = set(), self._positions(inputs)
         if len(positions) != len(inputs):
@@ -158,9 +162,16 @@ class SingleCalls:
         return {address_of(array): field.position for array, field in pairs}
 
 
-def _are_ready(arrays: Sequence, fields: Sequence[FieldSpec]) -> bool:
-    """Whether there is one for each field that native code uses as it is."""
-    return len(arrays) == len(fields) and all(
-        is_ready(array, field.shape, field.element.storage)
-        for array, field in zip(arrays, fields, strict=True)
-    )
+def _kinds(fields: Iterable[FieldSpec]) -> list[tuple[tuple[int, ...], np.dtype]]:
+    """The shapes and dtypes of arrays that native code uses as they are."""
+    return [(field.shape, field.element.storage) for field in fields]
+
+
+def _are_ready(arrays: Sequence, kinds: Sequence[tuple[tuple[int, ...], np.dtype]]) -> bool:
+    """Whether there is an array of each kind."""
+    if len(arrays) != len(kinds):
+        return False
+    for array, kind in zip(arrays, kinds, strict=True):
+        if not is_ready(array, *kind):
+            return False
+    return True

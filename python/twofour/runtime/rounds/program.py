@@ -25,7 +25,7 @@ from twofour.runtime.loops import (
 )
 from twofour.runtime.rounds.actions import Buffer, Copy, Round
 from twofour.runtime.rounds.round_tables import BoundRounds, RoundTables
-from twofour.runtime.rounds.step_tables import STRETCH_WORDS, Index, StepCode
+from twofour.runtime.rounds.step_tables import STRETCH_WORDS, Index, StepCode, stretches_of
 from twofour.runtime.threads import waking_threads
 
 # Copies that need nothing of each other.
@@ -199,7 +199,7 @@ class Run:
             words += tables.stretches(first, part)
             self._now = (tables, first + part, left - part) if part < left else None
             rounds += part
-        self._code.run(words, waking_threads(points * rounds, threads))
+        self._code.run(stretches_of(words), waking_threads(points * rounds, threads))
         return rounds
 
 

@@ -7,6 +7,7 @@ places from round to round, so that as many rounds have tables as differ. Skewed
 together, in which each command stays behind those that it needs.
 """
 
+import ctypes
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -44,10 +45,14 @@ class StepCode:
     planes: int
     crew: Callable[[], Crew] | None = None
 
-    def run(self, stretches: Sequence[int], threads: int) -> None:
-        """Run stretches, given by their words, on up to so many threads."""
-        table = table_of([len(stretches) // STRETCH_WORDS, *stretches])
-        run_table(self.drive, table, threads, self.crew)
+    def run(self, stretches: ctypes.Array, threads: int) -> None:
+        """Run stretches on up to so many threads."""
+        run_table(self.drive, stretches, threads, self.crew)
+
+
+def stretches_of(words: Sequence[int]) -> ctypes.Array:
+    """Stretches, given by the words of each, as native code reads them."""
+    return table_of([len(words) // STRETCH_WORDS, *words])
 
 
 def step_code(
