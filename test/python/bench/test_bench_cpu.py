@@ -240,7 +240,18 @@ def test_programs_over_several_fields_are_those_of_the_loops_in_c(steps):
     samples = found.report.sections[0].samples
     assert [one["stencil"] for one in samples] == [e.label for e in fields.EXAMPLES] * 2
     assert {one["steps"] for one in samples} == {1, steps}
-    assert all(set(one["timed"]) == {OWN, GCC} for one in samples)
+    contestants = {1: {OWN, fields.INTO, GCC}, steps: {OWN, GCC}}
+    assert all(set(one["timed"]) == contestants[one["steps"]] for one in samples)
+    single, many = found.report.sections[0].tables
+    assert [column.name for column in single.columns[3:]] == [
+        "twofour, ps",
+        "twofour, out, ps",
+        "gcc, ps",
+        "over gcc",
+        "range",
+        "out over gcc",
+    ]
+    assert len(many.columns) == 7
 
 
 @needs_gcc

@@ -28,12 +28,18 @@ from twofour.files import temporary_folder
 from twofour.runtime.page_offset import empty_at, page_offsets
 
 EXAMPLES = (*PLANE_EXAMPLES, *CUBE_EXAMPLES)
+INTO = "twofour, out"
 COLUMNS = Columns((OWN, GCC), (GCC,), ())
+# Calls of one step may also give their results in arrays that are there.
+INTO_COLUMNS = Columns((OWN, INTO, GCC), (GCC,), ())
+OUT_OVER_GCC = Column(f"out over {GCC}", "measured")
 # How far two results of values of order one may be apart after a step, rounded differently.
 STEP_BOUND = 1e-13
 TEXT = f"""\
 All steps in one call from Python, which leaves its input fields as they are and returns new ones;
-f64, halos that stay zero. *gcc*: plain loops in C with OpenMP over arrays of its own, in one
+f64, halos that stay zero. *Out*: calls of one step that give their results in arrays of the caller,
+by `out`, which are those of the inputs where a program updates them in place, and else take turns
+with these; as NumPy makes them. *gcc*: plain loops in C with OpenMP over arrays of its own, in one
 parallel region for all steps and all calls. Arrays lie apart in a page, as those of twofour do. A
 point of FDTD is one of each of its three fields, of elastic waves of five, and of sound of four, in
 two sweeps that update them in place.
@@ -113,6 +119,40 @@ class _Calls:
         return np.stack(found if isinstance(found, tuple) else [found])
 
 
+class _CallsInto(_Calls):
+    """Calls of one step, each on what the one before gave, with results in arrays that are there.
+
+    A sample begins with the initial values.
+    """
+
+    name = INTO
+
+    def __init__(self, workload: FieldWorkload, cpus: Sequence[int]):
+        super().__init__(workload, cpus, 1)
+        self._example, self._initial = workload.example, workload.initial()
+        self._arrays = [one.copy() for one in self._initial]
+
+    def _call(self) -> np.ndarray | tuple[np.ndarray, ...]:
+        arrays, example = self._arrays, self._example
+        found = self._program(
+            *(arrays[i] for i in example.loaded), out=[arrays[i] for i in example.stored]
+        )
+        self._arrays = [arrays[source] for source in example.rotation]
+        return found
+
+    def sample(self, sweeps: int) -> float:
+        self._begin()
+        return super().sample(sweeps)
+
+    def result(self) -> np.ndarray:
+        self._begin()
+        return super().result()
+
+    def _begin(self) -> None:
+        for array, values in zip(self._arrays, self._initial, strict=True):
+            array[...] = values
+
+
 class _Loops:
     """Loops in C; raises TwofourError where they cannot be compiled."""
 
@@ -188,6 +228,8 @@ def compare_all(bench: Bench) -> Iterator[Comparison]:
         found = Comparison(one, steps)
         own = _Calls(one, cpus, steps)
         makers = {GCC: lambda one=one, steps=steps: _Loops(one, cpus, steps)}
+        if steps == 1:
+            makers = {INTO: lambda one=one: _CallsInto(one, cpus)} | makers
         right = checked(makers, own.result(), STEP_BOUND * steps, found)
         found.samples, failed = compete([own, *right], bench.setting.rounds)
         found.left_out += [LeftOut(name, reason) for name, reason in failed.items()]
@@ -196,16 +238,21 @@ def compare_all(bench: Bench) -> Iterator[Comparison]:
 
 def section(made: Sequence[Comparison]) -> Section:
     """A table and a plot for each number of steps."""
-    columns = [Column("program"), Column("domain"), Column("threads"), *COLUMNS.heads()]
+    workload = [Column("program"), Column("domain"), Column("threads")]
     tables, plots = [], []
     for steps, group in itertools.groupby(made, lambda one: one.steps):
         found = list(group)
+        columns = INTO_COLUMNS if steps == 1 else COLUMNS
+        heads = [*workload, *columns.heads()]
         rows = [
-            [one.workload.label, one.workload.domain, one.workload.threads, *COLUMNS.row(one)]
+            [one.workload.label, one.workload.domain, one.workload.threads, *columns.row(one)]
             for one in found
         ]
+        if steps == 1:
+            heads.append(OUT_OVER_GCC)
+            rows = [[*row, one.over(GCC, INTO)] for row, one in zip(rows, found, strict=True)]
         title = f"{steps} step{'s' if steps > 1 else ''} in one call"
-        tables.append(table(title, columns, rows, "measured"))
+        tables.append(table(title, heads, rows, "measured"))
         labels = [f"{one.workload.label}\n{one.workload.edge}" for one in found]
         name = f"cpu-fields-{'steps' if steps > 1 else 'step'}"
         plots.append(ratio_plot(name, title, "program and edge", found, labels, (GCC,)))
