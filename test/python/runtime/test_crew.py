@@ -251,7 +251,10 @@ expected = step(u, 40)
 crew = tasks() - before
 assert len(crew) == 2, crew
 """
+# Python 3.12 and newer warn of forks beside threads.
 FORKED = """
+import warnings
+warnings.simplefilter("ignore", DeprecationWarning)
 child = os.fork()
 assert (step(u, 40) == expected).all()
 if child:
