@@ -92,6 +92,14 @@ def test_rows_are_summed_up_together_where_they_share_inputs():
         assert tile_of(along, machine)[0] == 1
 
 
+def test_rows_of_a_diagonal_are_summed_up_alone():
+    """They read the same rows, but no vector twice; those of a cross do, if they are two apart."""
+    diagonal = [(n, n) for n in range(-4, 5)]
+    cross = [(n, s * n) for n in range(-2, 3) for s in (-1, 1) if n or s > 0]
+    rows = [tile_of((points, [1.0] * 9), "sapphirerapids")[0] for points in (diagonal, cross)]
+    assert rows[0] == 1 < rows[1]
+
+
 def test_long_sums_of_planes_that_are_added_first_are_fewer():
     """Eight of them take long to compile."""
     for machine in (*MACHINES, "sapphirerapids"):

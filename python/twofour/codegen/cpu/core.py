@@ -25,9 +25,10 @@ class Core:
     short sums half a register, and few rows high. `planes`: there, rows of so many planes are
     summed up together. `by_columns`: boxes of weights that all differ, and sums of many points of
     planes, are better summed up column by column, for which fewer weights are in use at a time.
-    `claims`: it waits for the line of each store in turn, so that lines are better asked for
-    before. `scale`: cycles that were measured for one of this model, None where it was only fitted
-    to compare tiles.
+    `alone_on_diagonals`: rows of output that read the same rows, but no vector of these in common,
+    are faster one by one. `claims`: it waits for the line of each store in turn, so that lines are
+    better asked for before. `scale`: cycles that were measured for one of this model, None where it
+    was only fitted to compare tiles.
     """
 
     in_common: float = 0.7
@@ -49,6 +50,7 @@ class Core:
     narrow: bool = False
     planes: int = 1
     by_columns: bool = False
+    alone_on_diagonals: bool = False
     claims: bool = False
     scale: float | None = None
 
@@ -97,6 +99,7 @@ GOLDEN_COVE = Core(
     eight_rows=6,
     planes=4,
     by_columns=True,
+    alone_on_diagonals=True,
     claims=True,
     scale=0.67,
 )

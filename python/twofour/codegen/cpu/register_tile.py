@@ -210,6 +210,8 @@ def _works(rows_of: RowsOf, rank: int, unit: VectorUnit, past_caches: bool) -> d
     if one.is_by_columns and one.vectors >= TALL_POINTS:
         works[MOST_ROWS] = _Work.of(rows_of(MOST_ROWS))
     near = works[2].streams <= core.in_common * 2 * one.streams
+    if core.alone_on_diagonals and works[2].streams < 2 * one.streams:
+        near = near and works[max(works)].vectors < max(works) * one.vectors
     return {
         rows: work
         for rows, work in works.items()
