@@ -15,10 +15,12 @@ GUIDE = " ".join((ROOT / "docs/guide/evaluation.md").read_text().split())
 XEON, ZEN4, ZEN3 = (f"docs/measurements/{name}" for name in ("cpu_xeon", "cpu_zen4", "cpu"))
 PACKAGES = ("numba", "Devito", "JAX", "SciPy")
 
-# The title of a report's table, and which of its rows count.
-Selection = tuple[str, Callable[[dict], bool]]
+# The title of a report's table, which of its rows count, and the column of this project's times if
+# that is not OWN.
+Selection = tuple[str, Callable[[dict], bool]] | tuple[str, Callable[[dict], bool], str]
 
 STEPS, STEP = "32 steps in one call", "1 step in one call"
+OWN, OUT = "twofour, ps", "twofour, out, ps"
 CALLS = "100 steps in one call, 512 x 512, f64"
 PLANE, CUBE = "32 steps, 4096 x 4096, 2 threads", "32 steps, 256 x 256 x 256, 2 threads"
 
@@ -61,6 +63,7 @@ ROWS: dict[str, Selection] = {
     "the same, updated in place": (STEPS, lambda row: axes(row) == 2 and in_place(row)),
     "the same of three axes, high order or in place": (STEPS, lambda row: axes(row) == 3),
     "single steps of all of these, a call each": (STEP, every),
+    "the same, results in arrays that are there (`out`)": (STEP, every, OUT),
     "100 steps in one call from Python, 512 x 512, one thread, over the fastest other package": (
         CALLS,
         lambda row: row["threads"] == 1,
@@ -111,6 +114,15 @@ PHRASES: list[tuple[str, str, tuple[Selection, ...]]] = [
         ),
     ),
     (
+        XEON,
+        "by `out`, it is {} and {}, in place {} and {}:",
+        tuple(
+            (STEP, lambda row, p=place, g=large: in_place(row) == p and is_large(row) == g, OUT)
+            for place in (False, True)
+            for large in (True, False)
+        ),
+    ),
+    (
         ZEN4,
         "Single sweeps of a cube of 256 points an edge take {} of the time of gcc's: there memory "
         "is the limit of both. 32 steps of it take {}.",
@@ -153,10 +165,10 @@ def table_rows(folder: str, title: str) -> Iterator[dict]:
 
 def ratios(folder: str, selection: Selection) -> list[float]:
     """Times of twofour over those of others; of packages from Python, of the fastest other one."""
-    title, counts = selection
+    title, counts, own = (*selection, OWN)[:3]
     rows = [row for row in table_rows(folder, title) if counts(row)]
     if title != CALLS:
-        return [row["twofour, ps"] / row["gcc, ps"] for row in rows]
+        return [row[own] / row["gcc, ps"] for row in rows if own in row]
     peers = [row for row in rows if row["package"] in PACKAGES]
     threads = {row["threads"] for row in peers}
     return [1 / min(row["over twofour"] for row in peers if row["threads"] == n) for n in threads]
