@@ -298,7 +298,7 @@ def beside_words(array):
 def test_arrays_of_other_layouts(delay, change):
     program, (old, now), expected = delay
     changed = change(now)
-    assert program._fields.single_calls.again([old, changed], 1, False, None) is None
+    assert program._fields.single_calls.again([old, changed], 1, [], False, None) is None
     assert_same_bits([program(old, changed)], [expected])
 
 

@@ -271,11 +271,7 @@ class NativeFieldStepper(HostFieldStepper):
     def again(
         self, inputs: Sequence, steps: int, scalars: Sequence, resume: bool, out: object
     ) -> list | None:
-        found = self.single_calls.again(inputs, steps, resume, out)
-        if found is None:
-            return None
-        call, places = found
-        return call.run(inputs, scalars, places)
+        return self.single_calls.again(inputs, steps, scalars, resume, out)
 
     @property
     def _single_steps(self) -> int:

@@ -19,6 +19,8 @@ def read_scalars(scalars: Sequence[float | int | str], elements: Sequence[str]) 
     Texts are read as numbers. Integer types take integers in their range (i1: 0 and 1), others
     numbers in theirs. Raises TwofourError for all others.
     """
+    if not elements and isinstance(scalars, tuple) and not scalars:
+        return []
     if isinstance(scalars, str | bytes) or not np.iterable(scalars):
         raise TwofourError(f"expected a sequence of scalar arguments, got {scalars!r}")
     scalars = list(scalars)

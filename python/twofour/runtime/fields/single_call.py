@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from twofour.runtime.arrays import address_of
-from twofour.runtime.buffer_pool import Lease, Slot
+from twofour.runtime.buffer_pool import Slot
 from twofour.runtime.dtypes import ElementType, to_storage
 from twofour.runtime.fields.call_plan import CallPlan
 from twofour.runtime.page_offset import PAGE
-from twofour.runtime.rounds.actions import Buffer, sweep_points
+from twofour.runtime.rounds.actions import sweep_points
 from twofour.runtime.rounds.single_round import tables_of_round
 from twofour.runtime.rounds.skewed import actions_of
 from twofour.runtime.rounds.step_tables import BoundTables, StepCode, stretches_of
@@ -68,29 +68,58 @@ class SingleCall:
         `numbers` are the arguments that are numbers, in order. `places` are where results are made,
         arrays of theirs or None.
         """
-        begins, given = [0] * len(self.plan.buffers), {}
-        for number, array in zip(self.plan.inputs, inputs, strict=True):
-            begins[number], given[number] = address_of(array), array
+        begins = [*map(address_of, inputs)]
+        ends = [0 if place is None else address_of(place) for place in places]
+        return self.run_at(inputs, begins, numbers, places, ends)
+
+    def run_at(
+        self,
+        inputs: Sequence[np.ndarray],
+        begins: Sequence[int],
+        numbers: Sequence,
+        places: Sequence[np.ndarray | None] = (),
+        place_begins: Sequence[int] = (),
+    ) -> list[np.ndarray]:
+        """The same where it is known at which addresses inputs and places begin.
+
+        All in one function: after a sweep each one more comes from the last-level cache.
+        """
+        addresses = [0] * len(self.plan.buffers)
+        given = dict(zip(self.plan.inputs, inputs, strict=True))
         # A load waits for an earlier store at the same place of another page.
-        taken = {begin % PAGE for begin in begins if begin}
-        for (number, _), place in zip(self._results, places, strict=False):
+        taken = set()
+        for number, begin in zip(self.plan.inputs, begins, strict=True):
+            addresses[number] = begin
+            taken.add(begin % PAGE)
+        for number, place, begin in zip(self.plan.results, places, place_begins, strict=False):
             if place is not None:
-                begins[number], given[number] = address_of(place), place
+                addresses[number], given[number] = begin, place
         leases = {}
         for number, slots in self._slots:
             if number not in given:
-                lease, offset = leases[number] = _slot_apart(slots, taken).lease()
-                begins[number] = lease.address + offset
-        key = tuple(begins)
-        bound = self._bound.pop(key, None) or self._bind(begins)
-        bound.set_numbers(numbers)
+                for slot in slots:
+                    if slot.begin not in taken:
+                        break
+                else:
+                    slot = slots[0]
+                taken.add(slot.begin)
+                lease, offset = leases[number] = slot.lease()
+                addresses[number] = lease.address + offset
+        key = tuple(addresses)
+        bound = self._bound.pop(key, None) or self._bind(addresses)
+        if self._numbers or numbers:
+            bound.set_numbers(numbers)
         self._code.run(bound.stretches[self._turn], self._threads)
         self._turn ^= self._turns
         self._bound[key] = bound
-        return [
-            given[number] if number in given else _array(buffer, *leases[number])
-            for number, buffer in self._results
-        ]
+        results = []
+        for number, buffer in self._results:
+            if number in given:
+                results.append(given[number])
+            else:
+                lease, offset = leases[number]
+                results.append(np.ndarray(buffer.shape, buffer.dtype, np.asarray(lease), offset))
+        return results
 
     def _bind(self, begins: Sequence[int]) -> "_Bound":
         """Tables on buffers at these addresses: the ones that were used least, or new ones."""
@@ -129,14 +158,3 @@ class _Bound:
         """Give the arguments that are numbers these values."""
         for (_, element, cell), value in zip(self._cells, numbers, strict=True):
             cell[()] = to_storage(value, element)
-
-
-def _slot_apart(slots: Sequence[Slot], taken: set[int]) -> Slot:
-    """The first slot that is not taken, which is then, or else the first one."""
-    slot = next((one for one in slots if one.begin not in taken), slots[0])
-    taken.add(slot.begin)
-    return slot
-
-
-def _array(buffer: Buffer, lease: Lease, offset: int) -> np.ndarray:
-    return np.ndarray(buffer.shape, buffer.dtype, np.asarray(lease), offset)

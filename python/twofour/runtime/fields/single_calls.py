@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from twofour.runtime.arrays import address_of, is_ready
+from twofour.runtime.arrays import address_of, begins_of
 from twofour.runtime.destinations import are_apart
 from twofour.runtime.fields.call_plan import Ends
 from twofour.runtime.fields.single_call import SingleCall
@@ -31,6 +31,9 @@ class Kind(NamedTuple):
     as_is: frozenset[int] = NONE
 
 
+PLAIN = Kind(Ends.STORED)
+
+
 class SingleCalls:
     """Calls of a program over `fields`, each made by `make` when it is first needed.
 
@@ -48,6 +51,8 @@ class SingleCalls:
     ):
         self._make, self._refreshed, self._is_result = make, refreshed, is_result
         self._calls: dict[Kind, SingleCall] = {}
+        # To find it by its kind takes a function of Python's enumerations.
+        self._plain: SingleCall | None = None
         self._loaded = [field for field in fields if field.loaded]
         self._taken = _kinds(self._loaded)
         # The buffers of results, by whether a run goes on with these.
@@ -66,6 +71,7 @@ class SingleCalls:
         """The call of that kind."""
         if kind not in self._calls:
             self._calls[kind] = self._make(kind)
+            self._plain = self._calls.get(PLAIN)
         return self._calls[kind]
 
     def first(self) -> SingleCall:
@@ -91,41 +97,50 @@ class SingleCalls:
         return self.get(self._kind(inputs, resume, places, updated)), places
 
     def again(
-        self, inputs: Sequence, steps: int, resume: bool, out: object
-    ) -> tuple[SingleCall, Places] | None:
-        """The same for a call like one before, with nothing left to check or convert.
+        self, inputs: Sequence, steps: int, numbers: Sequence, resume: bool, out: object
+    ) -> list[np.ndarray] | None:
+        """What a call gives that is like one before, with nothing left to check or convert.
 
         None where it is no such call.
         """
-        if type(steps) is not int or steps != 1 or not _are_ready(inputs, self._taken):
+        begins = begins_of(inputs, self._taken) if type(steps) is int and steps == 1 else None
+        if begins is None:
             return None
+        if out is None and not resume:
+            call = self._plain
+            return None if call is None else call.run_at(inputs, begins, numbers)
         places: Places = ()
+        ends: Sequence[int] | None = ()
         in_place: Collection[int] | None = NONE
         if out is not None:
             places = out if isinstance(out, tuple | list) else (out,)
-            in_place = self._updated_by(inputs, places, resume)
-        if in_place is None:
+            ends = begins_of(places, self._given[resume])
+            in_place = ends and self._updated_by(inputs, begins, places, ends, resume)
+        if ends is None or in_place is None:
             return None
         call = self._calls.get(self._kind(inputs, resume, places, in_place))
-        return None if call is None else (call, places)
+        return None if call is None else call.run_at(inputs, begins, numbers, places, ends)
 
     def _updated_by(
-        self, inputs: Sequence[np.ndarray], places: Sequence, resume: bool
+        self,
+        inputs: Sequence[np.ndarray],
+        begins: Sequence[int],
+        places: Sequence[np.ndarray],
+        ends: Sequence[int],
+        resume: bool,
     ) -> set[int] | None:
         """The positions of inputs that are places of their own results.
 
-        None where a place is not ready, or another input or place lies there.
+        `begins` and `ends` are where inputs and places begin. None where a place cannot be written
+        to, or another input or place lies there.
         """
-        ends = self._ends[resume]
-        if not _are_ready(places, self._given[resume]):
+        updated: set[int] = set()
+        owners = {begin: field.position for begin, field in zip(begins, self._loaded, strict=True)}
+        if len(owners) != len(inputs):
             return None
-        updated, positions = set(), self._positions(inputs)
-        if len(positions) != len(inputs):
-            return None
-        spans = [*zip(positions, (array.nbytes for array in inputs), strict=True)]
-        for place, (end, _) in zip(places, ends, strict=True):
-            begin = address_of(place)
-            owner = positions.get(begin)
+        spans = [(begin, array.nbytes) for begin, array in zip(begins, inputs, strict=True)]
+        for place, begin, (end, _) in zip(places, ends, self._ends[resume], strict=True):
+            owner = owners.get(begin)
             if owner not in (None, end) or not place.flags.writeable:
                 return None
             if owner is None:
@@ -165,13 +180,3 @@ class SingleCalls:
 def _kinds(fields: Iterable[FieldSpec]) -> list[tuple[tuple[int, ...], np.dtype]]:
     """The shapes and dtypes of arrays that native code uses as they are."""
     return [(field.shape, field.element.storage) for field in fields]
-
-
-def _are_ready(arrays: Sequence, kinds: Sequence[tuple[tuple[int, ...], np.dtype]]) -> bool:
-    """Whether there is an array of each kind."""
-    if len(arrays) != len(kinds):
-        return False
-    for array, kind in zip(arrays, kinds, strict=True):
-        if not is_ready(array, *kind):
-            return False
-    return True
