@@ -14,7 +14,7 @@ from twofour.runtime.processor import Caches
 from twofour.runtime.rounds import step_tables
 from twofour.runtime.rounds.actions import Buffer, Copy, footprint
 from twofour.runtime.rounds.skewed import SkewedRounds
-from twofour.runtime.rounds.step_tables import StepTables
+from twofour.runtime.rounds.step_tables import StepTables, stretches_of
 from twofour.runtime.rounds.time_skewing import chain_of
 from twofour.runtime.tiles.program import TileProgram
 from twofour.runtime.tiles.runs import Leg, run_legs
@@ -83,7 +83,7 @@ def test_blocks_of_planes_are_as_many_as_are_computed_at_once(planes, monkeypatc
     tables = StepTables.of_rounds(code, buffers, [[[launch]]], 0)
     arrays = np.zeros((2, ROWS, COLUMNS, 1))
     words = tables.bind(arrays).stretch(0, 1)
-    code.run(words, 1)
+    code.run(stretches_of(words), 1)
     assert recorder.rows_in(*arrays) == list(range(0, ROWS, planes))
 
 
@@ -105,7 +105,7 @@ def test_rounds_of_programs_over_fields(rows, up, monkeypatch):
     tables = StepTables.of_rounds(code, buffers, [[copies, [there]], [copies, [back]]], 0)
     arrays = np.zeros((2, ROWS, COLUMNS))
     words = tables.bind(arrays).stretch(0, 3)
-    code.run(words, 1)
+    code.run(stretches_of(words), 1)
     assert recorder.rows_in(*arrays) == [*up, *up[::-1], *up]
     assert sum(count for _, count in recorder.calls) == 3 * ROWS
 
@@ -123,7 +123,7 @@ def chained(recorder, *actions):
 
 def drive(code, tables, arrays):
     words = tables.bind(arrays).stretch(0, 1)
-    code.run(words, 1)
+    code.run(stretches_of(words), 1)
 
 
 def test_kernels_for_large_arrays_are_for_rounds_that_are_not_skewed():

@@ -110,7 +110,8 @@ GOOD = np.zeros((8, 8), np.float32)
 @pytest.mark.parametrize(
     "data, message",
     [
-        (npy(GOOD)[:150], "expected a .npy file, got: Failed to read all data"),
+        # NumPy before 2.3 says it otherwise, and takes a negative extent for an unknown one.
+        (npy(GOOD)[:150], "expected a .npy file, got: "),
         (npy(GOOD)[:30], "expected a .npy file, got: EOF"),
         (b"", "expected a .npy file, got: No data left in file"),
         (b"not an array", "expected a .npy file"),
@@ -120,7 +121,7 @@ GOOD = np.zeros((8, 8), np.float32)
         (b"PK\x03\x04 no archive", "expected a .npy file, got: File is not a zip file"),
         (header("{'descr': '<f4', 'fortran_order': False, 'shape': (8, 8"), "expected a .npy file"),
         (header("{'descr': 3, 'fortran_order': False, 'shape': (8, 8)}"), "expected a .npy file"),
-        (header("{'descr': '<f4', 'fortran_order': False, 'shape': (-8, 8)}"), "expected a .npy"),
+        (header("{'descr': '<f4', 'fortran_order': False, 'shape': (-8, 8)}"), "expected a"),
         (
             header(f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({10**12}, {10**5})}}"),
             "expected a .npy file",
