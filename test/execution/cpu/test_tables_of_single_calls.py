@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Single calls again and again: tables are found by where arrays begin, numbers are set anew."""
 
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -111,12 +112,20 @@ def test_inputs_that_cannot_be_written_to(scaled):
         np.testing.assert_array_equal(scaled(u, scalars=[2]), expected(u, 2))
 
 
-def test_calls_on_one_array_at_the_same_time(scaled):
+@pytest.fixture
+def threads_change_often():
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
+
+
+def test_calls_on_one_array_at_the_same_time(scaled, threads_change_often):
     u = array(0)
 
     def calls(k):
         v = np.empty_like(u)
-        return [np.array_equal(scaled(u, scalars=[k], out=v), expected(u, k)) for _ in range(200)]
+        return [np.array_equal(scaled(u, scalars=[k], out=v), expected(u, k)) for _ in range(500)]
 
     with ThreadPoolExecutor(4) as pool:
         assert all(all(found) for found in pool.map(calls, range(4)))

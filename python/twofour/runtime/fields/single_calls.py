@@ -54,14 +54,14 @@ class SingleCalls:
         # To find it by its kind takes a function of Python's enumerations.
         self._plain: SingleCall | None = None
         self._loaded = [field for field in fields if field.loaded]
-        self._taken = _kinds(self._loaded)
+        self._taken = _array_kinds(self._loaded)
         # The buffers of results, by whether a run goes on with these.
         self._ends = {
             True: [(rotation[field.position], field) for field in self._loaded],
             False: [(field.position, field) for field in fields if field.stored],
         }
         self._given = {
-            resume: _kinds(field for _, field in ends) for resume, ends in self._ends.items()
+            resume: _array_kinds(field for _, field in ends) for resume, ends in self._ends.items()
         }
         # The loaded fields that may stay as they are.
         ends = {end for end, _ in self._ends[True]}
@@ -177,6 +177,6 @@ class SingleCalls:
         return {address_of(array): field.position for array, field in pairs}
 
 
-def _kinds(fields: Iterable[FieldSpec]) -> list[tuple[tuple[int, ...], np.dtype]]:
+def _array_kinds(fields: Iterable[FieldSpec]) -> list[tuple[tuple[int, ...], np.dtype]]:
     """The shapes and dtypes of arrays that native code uses as they are."""
     return [(field.shape, field.element.storage) for field in fields]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from twofour.runtime.copies import row_axes
-from twofour.runtime.crew import JOB, Crew, table_of
+from twofour.runtime.crew import JOB, Crew, run_table, table_of
 from twofour.runtime.native import descriptor
 from twofour.runtime.processor import caches
 from twofour.runtime.rounds.actions import Action, Buffer, Copy, Round
@@ -47,10 +47,7 @@ class StepCode:
 
     def run(self, stretches: ctypes.Array, threads: int) -> None:
         """Run stretches on up to so many threads."""
-        if threads == 1:
-            self.drive(stretches, 0, 1)
-        else:
-            self.crew().run(self.drive, stretches, threads)
+        run_table(self.drive, stretches, threads, self.crew)
 
 
 def stretches_of(words: Sequence[int]) -> ctypes.Array:
