@@ -357,6 +357,18 @@ def test_a_level_with_a_halo_is_given_back_itself_if_it_is_a_result(tmp_path):
     assert_same_bits([program(*state)], [expected])
 
 
+def test_memory_of_a_result_may_be_another_array_later(tmp_path, monkeypatch):
+    program = wave(tmp_path, "periodic")
+    state = program(*inputs_of(program._fields), resume=True)
+    for _ in range(3):
+        results = program(*state, resume=True)
+        assert results[0] is state[1]
+    monkeypatch.setattr(program._fields.single_calls, "_is_result", lambda array: False)
+    again = program(*state, resume=True)
+    assert again[0] is not state[1]
+    assert_same_bits(again, results)
+
+
 @pytest.mark.parametrize("boundary", ["fixed", "periodic"])
 def test_results_lie_apart_from_those_of_the_call_before(boundary, tmp_path):
     program = wave(tmp_path, boundary)

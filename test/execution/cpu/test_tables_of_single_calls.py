@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import twofour
-from twofour.runtime.fields import single_call
+from twofour.runtime.fields import single_call, single_calls
 from twofour.runtime.rounds.step_tables import BoundTables, StepCode, StepTables
 
 SCALED = """
@@ -74,12 +74,14 @@ def test_arrays_that_take_turns_have_tables_of_their_own(scaled, monkeypatch):
 
 def test_arrays_that_come_once_take_the_tables_of_others(scaled, monkeypatch):
     monkeypatch.setattr(single_call, "MOST_BOUND", 3)
+    monkeypatch.setattr(single_calls, "MOST_KNOWN", 3)
     bound = counted(monkeypatch, StepTables, "bind")
     pairs = [(array(seed), array(seed)) for seed in range(8)]
     for _ in range(2):
         for k, (u, v) in enumerate(pairs):
             np.testing.assert_array_equal(scaled(u, scalars=[k], out=v), expected(u, k))
     assert len(bound) == 3
+    assert len(scaled._fields.single_calls._known) <= 3
     placed = counted(monkeypatch, BoundTables, "place")
     for u, v in pairs[-3:]:
         scaled(u, scalars=[1], out=v)

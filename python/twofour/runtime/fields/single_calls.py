@@ -17,6 +17,8 @@ from twofour.runtime.fields.call_plan import Ends
 from twofour.runtime.fields.single_call import SingleCall
 from twofour.runtime.fields.spec import FieldSpec
 
+# Places of arrays that are kept for calls to come: steps by hand take turns on a few.
+MOST_KNOWN = 64
 NONE: frozenset[int] = frozenset()
 Places = Sequence[np.ndarray | None]
 
@@ -66,6 +68,14 @@ class SingleCalls:
         # The loaded fields that may stay as they are.
         ends = {end for end, _ in self._ends[True]}
         self._passed_on = ends & {field.position for field in self._loaded}
+        # The inputs of which it matters whether they are results.
+        self._made_here = [
+            number
+            for number, field in enumerate(self._loaded)
+            if field.position in self._passed_on and field.position in refreshed
+        ]
+        # Calls by where their arrays begin, and which of them are results.
+        self._known: dict[tuple[int, ...], SingleCall] = {}
 
     def get(self, kind: Kind) -> SingleCall:
         """The call of that kind."""
@@ -111,15 +121,26 @@ class SingleCalls:
             return None if call is None else call.run_at(inputs, begins, numbers)
         places: Places = ()
         ends: Sequence[int] | None = ()
-        in_place: Collection[int] | None = NONE
         if out is not None:
             places = out if isinstance(out, tuple | list) else (out,)
             ends = begins_of(places, self._given[resume])
-            in_place = ends and self._updated_by(inputs, begins, places, ends, resume)
-        if ends is None or in_place is None:
-            return None
-        call = self._calls.get(self._kind(inputs, resume, places, in_place))
-        return None if call is None else call.run_at(inputs, begins, numbers, places, ends)
+            if ends is None or not all(place.flags.writeable for place in places):
+                return None
+        # All that is asked of them depends on where they lie, and on who made some of them.
+        made = (self._is_result(inputs[number]) for number in self._made_here) if resume else ()
+        key = (resume, *made, *begins, *ends)
+        call = self._known.get(key)
+        if call is None:
+            in_place = self._updated_by(inputs, begins, places, ends, resume) if places else NONE
+            if in_place is None:
+                return None
+            call = self._calls.get(self._kind(inputs, resume, places, in_place))
+            if call is None:
+                return None
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            self._known[key] = call
+        return call.run_at(inputs, begins, numbers, places, ends)
 
     def _updated_by(
         self,
@@ -131,8 +152,8 @@ class SingleCalls:
     ) -> set[int] | None:
         """The positions of inputs that are places of their own results.
 
-        `begins` and `ends` are where inputs and places begin. None where a place cannot be written
-        to, or another input or place lies there.
+        `begins` and `ends` are where inputs and places begin. None where another input or place
+        lies where a place is.
         """
         updated: set[int] = set()
         owners = {begin: field.position for begin, field in zip(begins, self._loaded, strict=True)}
@@ -141,7 +162,7 @@ class SingleCalls:
         spans = [(begin, array.nbytes) for begin, array in zip(begins, inputs, strict=True)]
         for place, begin, (end, _) in zip(places, ends, self._ends[resume], strict=True):
             owner = owners.get(begin)
-            if owner not in (None, end) or not place.flags.writeable:
+            if owner not in (None, end):
                 return None
             if owner is None:
                 spans.append((begin, place.nbytes))
