@@ -50,11 +50,13 @@ from twofour.mlir_support import nested_ops
 from twofour.passes import ModulePass
 from twofour.runtime.page_offset import CACHE_LINE
 
-# A block of rows of two axes that share what they read, and one of those that do not.
-FEW_ROWS, ALONE = RegisterTile(2, 1), RegisterTile(1, 4)
-# A block of more rows, with so many registers, where it spares so many reads an output for every
-# array: each row of an array is a stream of its own.
-MANY_ROWS, MANY_REGISTERS, WORTHWHILE = RegisterTile(4, 1), 32, 1 / 3
+# Rows of two axes that are computed together where they share what they read.
+FEW_ROWS = 2
+# More rows, with so many registers, where that spares so many reads an output for every array: each
+# row of an array is a stream of its own.
+MANY_ROWS, MANY_REGISTERS, WORTHWHILE = 4, 32, 1 / 3
+# A block of rows that share nothing.
+ALONE = RegisterTile(1, 4)
 # Ops of rows that are computed at once: beyond these they only cost compile time.
 MAX_OPS = 700
 # Rows of inputs that the processor follows by itself where planes do not stay in the caches.
@@ -68,13 +70,16 @@ def _tile(region: AppliedRegion, unit: VectorUnit) -> RegisterTile:
         return _tile_of_planes(region, unit, size)
     if rank == 1 or calls_functions(region.apply):
         return RegisterTile(1, 1)
-    alone, few, many = (_reads(region, tile) for tile in (ALONE, FEW_ROWS, MANY_ROWS))
-    arrays = len(region.inputs) + len(region.apply.results)
-    if few == alone or size * FEW_ROWS.rows > MAX_OPS:
+    together = RegisterTile(FEW_ROWS, 1), RegisterTile(MANY_ROWS, 1)
+    alone, few, many = (_reads(region, tile) for tile in (ALONE, *together))
+    if few == alone or size * FEW_ROWS > MAX_OPS:
         return ALONE if size * ALONE.vectors <= MAX_OPS else RegisterTile(1, 1)
-    if unit.registers < MANY_REGISTERS or size * MANY_ROWS.rows > MAX_OPS:
-        return FEW_ROWS
-    return MANY_ROWS if few - many >= WORTHWHILE * arrays else FEW_ROWS
+    arrays = len(region.inputs) + len(region.apply.results)
+    spares_reads = few - many >= WORTHWHILE * arrays
+    has_room = unit.registers >= MANY_REGISTERS and size * MANY_ROWS <= MAX_OPS
+    rows = MANY_ROWS if spares_reads and has_room else FEW_ROWS
+    vectors = unit.core.region_vectors
+    return RegisterTile(rows, vectors if size * rows * vectors <= MAX_OPS else 1)
 
 
 def _tile_of_planes(region: AppliedRegion, unit: VectorUnit, size: int) -> RegisterTile:

@@ -20,7 +20,9 @@ class Core:
     rows that a tile may read and write before each further one costs `stream_cost`. `overlap`: how
     much of the work beside the longest shows. `stores`: how much longer than others they take.
     `reserved`: registers beside sums, inputs and weights, without which weights do not stay.
-    `eight_rows`: sums of so many points and more may be formed for eight rows. `narrow`: in three
+    `eight_rows`: sums of so many points and more may be formed for eight rows. `outputs`: vectors
+    in a tile, at most, where it has several of each row. `region_vectors`: vectors of each row of
+    regions that are no sums, where rows share what they read. `narrow`: in three
     axes and more, where rows are short and planes far apart, tiles are one vector wide, those of
     short sums half a register, and few rows high. `planes`: there, rows of so many planes are
     summed up together. `by_columns`: boxes of weights that all differ, and sums of many points of
@@ -47,6 +49,8 @@ class Core:
     stores: float = 1
     reserved: int = 0
     eight_rows: int | None = None
+    outputs: int = 16
+    region_vectors: int = 1
     narrow: bool = False
     planes: int = 1
     by_columns: bool = False
@@ -97,6 +101,8 @@ GOLDEN_COVE = Core(
     overlap=0.6,
     stores=2,
     eight_rows=6,
+    outputs=8,
+    region_vectors=2,
     planes=4,
     by_columns=True,
     alone_on_diagonals=True,

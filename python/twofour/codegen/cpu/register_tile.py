@@ -158,7 +158,7 @@ def _fastest(
         for rows, work in works.items()
         for size in sizes
         for vectors in ((1,) if narrow or rows >= MANY_ROWS or work.is_by_columns else VECTORS)
-        if work.fits(vectors, unit)
+        if work.fits(vectors, unit) and (vectors == 1 or rows * vectors <= core.outputs)
     ]
 
     def cycles(tile: RegisterTile) -> float:
