@@ -68,7 +68,7 @@ class SingleCalls:
         # The loaded fields that may stay as they are.
         ends = {end for end, _ in self._ends[True]}
         self._passed_on = ends & {field.position for field in self._loaded}
-        # The inputs of which it matters whether they are results.
+        # Of which inputs it matters whether they are results.
         self._made_here = [
             number
             for number, field in enumerate(self._loaded)
@@ -131,16 +131,30 @@ class SingleCalls:
         key = (resume, *made, *begins, *ends)
         call = self._known.get(key)
         if call is None:
-            in_place = self._updated_by(inputs, begins, places, ends, resume) if places else NONE
-            if in_place is None:
-                return None
-            call = self._calls.get(self._kind(inputs, resume, places, in_place))
+            call = self._made_before(inputs, begins, places, ends, resume)
             if call is None:
                 return None
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
             self._known[key] = call
         return call.run_at(inputs, begins, numbers, places, ends)
+
+    def _made_before(
+        self,
+        inputs: Sequence[np.ndarray],
+        begins: Sequence[int],
+        places: Sequence[np.ndarray],
+        ends: Sequence[int],
+        resume: bool,
+    ) -> SingleCall | None:
+        """A call like one that was made, of inputs and places that begin there; None without one.
+
+        Nor where anything of these lies in a place, other than what is updated there.
+        """
+        in_place = self._updated_by(inputs, begins, places, ends, resume) if places else NONE
+        if in_place is None:
+            return None
+        return self._calls.get(self._kind(inputs, resume, places, in_place))
 
     def _updated_by(
         self,
