@@ -104,14 +104,18 @@ def header(text: str) -> bytes:
 
 
 GOOD = np.zeros((8, 8), np.float32)
+# NumPy before 2.3 makes what it read an array at once, and takes a negative extent for an unknown
+# one.
+IS_OLD = tuple(map(int, np.__version__.split(".")[:2])) < (2, 3)
+CUT = "cannot reshape array of size 5" if IS_OLD else "Failed to read all data"
+NEGATIVE = "expected an array with at least one" if IS_OLD else "expected a .npy file"
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize(
     "data, message",
     [
-        # NumPy before 2.3 says it otherwise, and takes a negative extent for an unknown one.
-        (npy(GOOD)[:150], "expected a .npy file, got: "),
+        (npy(GOOD)[:150], f"expected a .npy file, got: {CUT}"),
         (npy(GOOD)[:30], "expected a .npy file, got: EOF"),
         (b"", "expected a .npy file, got: No data left in file"),
         (b"not an array", "expected a .npy file"),
@@ -121,7 +125,7 @@ GOOD = np.zeros((8, 8), np.float32)
         (b"PK\x03\x04 no archive", "expected a .npy file, got: File is not a zip file"),
         (header("{'descr': '<f4', 'fortran_order': False, 'shape': (8, 8"), "expected a .npy file"),
         (header("{'descr': 3, 'fortran_order': False, 'shape': (8, 8)}"), "expected a .npy file"),
-        (header("{'descr': '<f4', 'fortran_order': False, 'shape': (-8, 8)}"), "expected a"),
+        (header("{'descr': '<f4', 'fortran_order': False, 'shape': (-8, 8)}"), NEGATIVE),
         (
             header(f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({10**12}, {10**5})}}"),
             "expected a .npy file",

@@ -17,7 +17,7 @@ from twofour.runtime.fields.call_plan import Ends
 from twofour.runtime.fields.single_call import SingleCall
 from twofour.runtime.fields.spec import FieldSpec
 
-# Places of arrays that are kept for calls to come: steps by hand take turns on a few.
+# Calls that are kept by where their arrays begin: steps by hand take turns on a few.
 MOST_KNOWN = 64
 NONE: frozenset[int] = frozenset()
 Places = Sequence[np.ndarray | None]
@@ -147,10 +147,7 @@ class SingleCalls:
         ends: Sequence[int],
         resume: bool,
     ) -> SingleCall | None:
-        """A call like one that was made, of inputs and places that begin there; None without one.
-
-        Nor where anything of these lies in a place, other than what is updated there.
-        """
+        """The call for such inputs and places if one of its kind was made; else None."""
         in_place = self._updated_by(inputs, begins, places, ends, resume) if places else NONE
         if in_place is None:
             return None
