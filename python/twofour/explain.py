@@ -47,7 +47,7 @@ def explain(source: Source, options: CompileOptions, chip: str | None = None) ->
     if options.target == "cpu":
         if chip is not None:
             raise TwofourError(f"expected a GPU target for chip {chip}, got target 'cpu'")
-        compiled = compile_cpu(source, options, report_layouts=True)
+        compiled = compile_cpu(source, options, whole=True, report_layouts=True)
         found, layouts, passes = compiled, compiled.layouts, compiled.passes
         schedule = compiled.schedule
         why = _REASONS.get(schedule, _CPU_SPARSE)

@@ -190,7 +190,7 @@ def test_accesses_keep_what_they_say_of_themselves():
 
 @pytest.mark.parametrize("name", ["heat2d_ftcs", "heat3d_ftcs"])
 def test_kernels_have_no_other_accesses(name):
-    compiled = compile_cpu(built_in_kernels()[name], CompileOptions(dtype="f64"))
+    compiled = compile_cpu(built_in_kernels()[name], CompileOptions(dtype="f64"), whole=True)
     names = set()
     with compiled.module.context, ir.Location.unknown():
         for function in functions(compiled.module.operation):
@@ -202,7 +202,8 @@ def test_kernels_have_no_other_accesses(name):
 
 
 def test_kernels_that_are_lowered_step_through_rows():
-    compiled = compile_cpu(built_in_kernels()["heat2d_ftcs"], CompileOptions(dtype="f64"))
+    options = CompileOptions(dtype="f64")
+    compiled = compile_cpu(built_in_kernels()["heat2d_ftcs"], options, whole=True)
     with compiled.module.context, ir.Location.unknown():
         lower_to_llvm(compiled.module)
     kernels = [

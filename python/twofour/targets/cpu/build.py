@@ -17,7 +17,7 @@ from twofour.analysis import (
     load_program,
     run_passes,
 )
-from twofour.codegen.cpu.direct_kernel import DirectKernel, Terms
+from twofour.codegen.cpu.direct_kernel import DirectKernel, Terms, build_direct_kernel
 from twofour.codegen.cpu.elements import ElementCode
 from twofour.codegen.cpu.vector_unit import vector_unit
 from twofour.codegen.rolled_loops import keep_outer_loops_rolled
@@ -75,7 +75,30 @@ class CompiledCpu(Analysis):
     def direct_kernel(self, sweep: LinearSweep) -> DirectKernel:
         """What schedule direct computes in a sweep."""
         terms = Terms(sweep.offsets, sweep.weights)
-        return DirectKernel(sweep.kernel, [terms], reassociate=self.options.reassociate)
+        return DirectKernel(
+            sweep.kernel, [terms], sweep.constant, reassociate=self.options.reassociate
+        )
+
+    def has_kernel_past_caches(self, sweep: LinearSweep) -> bool:
+        """Whether the sweep of a step has a kernel for arrays larger than the caches as well."""
+        if self.schedule != "direct":
+            return False
+        element = ir.Type.parse(self.element, self.module.context)
+        return self.direct_kernel(sweep).waits_for_memory(element, vector_unit("host"))
+
+    def kernel_past_caches(self, sweep: LinearSweep) -> ir.Module:
+        """A module of the sweep's kernel for arrays larger than the caches, under its usual name.
+
+        By far not all steps need it, so that it is made when it is asked for.
+        """
+        with self.module.context, ir.Location.unknown():
+            module = ir.Module.create()
+            with ir.InsertionPoint(module.body):
+                element = ir.Type.parse(self.element)
+                kernel = self.direct_kernel(sweep)
+                build_direct_kernel(kernel, element, vector_unit("host"), past_caches=True)
+            keep_outer_loops_rolled(module)
+        return module
 
 
 def outer_passes(module: ir.Module) -> list[ModulePass]:
@@ -96,17 +119,20 @@ def outer_passes(module: ir.Module) -> list[ModulePass]:
     ]
 
 
-def lowering_passes(module: ir.Module, is_step: bool, reassociate: bool) -> list[ModulePass]:
+def lowering_passes(
+    module: ir.Module, is_step: bool, reassociate: bool, whole: bool
+) -> list[ModulePass]:
     """Passes from the linear forms that a module holds to functions over memrefs.
 
-    A program that `is_step` gets kernels for arrays larger than the caches as well; all others
-    where their arrays are.
+    Programs get kernels for arrays larger than the caches as well where their arrays are; one that
+    `is_step`, whose arrays may have any extents, where the module is to be `whole`.
     """
     passes: list[ModulePass] = []
     if nested_ops(module, SparsePatchMatmulOp.OPERATION_NAME):
         passes.append(ConvertNmToVectorPass())
+    of_step = "beside" if whole else "no"
     direct = ConvertStencilToVectorPass(
-        machine="host", reassociate=reassociate, past_caches="beside" if is_step else "large"
+        machine="host", reassociate=reassociate, past_caches=of_step if is_step else "large"
     )
     copies = [BufferizePass(), ConvertCopyToKernelsPass()]
     others = ConvertStencilApplyToVectorPass(machine="host", past_caches=True)
@@ -116,18 +142,25 @@ def lowering_passes(module: ir.Module, is_step: bool, reassociate: bool) -> list
 
 
 def compile_cpu(
-    source: Source, options: CompileOptions, *, report_layouts: bool = False
+    source: Source, options: CompileOptions, *, whole: bool = False, report_layouts: bool = False
 ) -> CompiledCpu:
     """Compile a file or kernel for the CPU, down to upstream dialects.
 
-    With `report_layouts`, the 2:4 operators of linear sweeps are described whatever the schedule.
+    With `whole` the module also holds kernels that are made when they are needed otherwise
+    (`kernel_past_caches`). With `report_layouts`, the 2:4 operators of linear sweeps are described
+    whatever the schedule.
     Raises TwofourError for a program that cannot be read or run, and where `options` ask for a
     schedule or fusion that the program does not admit.
     """
     module, filename = load_program(source, options)
     is_kernel = isinstance(source, Kernel)
     return compile_module(
-        module, filename, options, is_kernel=is_kernel, report_layouts=report_layouts
+        module,
+        filename,
+        options,
+        is_kernel=is_kernel,
+        whole=whole,
+        report_layouts=report_layouts,
     )
 
 
@@ -137,6 +170,7 @@ def compile_module(
     options: CompileOptions,
     *,
     is_kernel: bool = False,
+    whole: bool = False,
     report_layouts: bool = False,
 ) -> CompiledCpu:
     """Compile a module for the CPU, in place; see `compile_cpu`."""
@@ -154,7 +188,7 @@ def compile_module(
             found.passes += passes
         if report_layouts and not layouts:
             layouts = lay_out(given or ir.Module.parse(str(module)), filename)
-        lowering = lowering_passes(module, found.is_step, options.reassociate)
+        lowering = lowering_passes(module, found.is_step, options.reassociate, whole)
         run_passes(module, lowering, filename)
         inline_calls(module, filename)
         guard_divisions(module)

@@ -88,6 +88,9 @@ class CpuExecutable:
         self._code = CompiledModule(compiled.module, compiled.filename)
         # Compiled when it is needed: by far not all arrays are larger than the caches.
         self._rare_code = made_once(lambda: CompiledModule(rare, compiled.filename))
+        self._step_past_caches = made_once(
+            lambda sweep: CompiledModule(compiled.kernel_past_caches(sweep), compiled.filename)
+        )
 
     @property
     def is_linear(self) -> bool:
@@ -104,7 +107,7 @@ class CpuExecutable:
         """Whether steps run in time tiles: fused kernels bring their own."""
         return self.is_linear and self.compiled.fused is None
 
-    def _kernel(self, name: str, rank: int, outputs: int = 1) -> NativeKernel:
+    def _kernel(self, name: str, rank: int, outputs: int) -> NativeKernel:
         beside = name + PAST_CACHES
         past_caches = None
         if beside in self._kernel_inputs:
@@ -118,7 +121,7 @@ class CpuExecutable:
         code: CompiledModule,
         name: str,
         rank: int,
-        outputs: int,
+        outputs: int = 1,
         past_caches: Callable[[], NativeKernel] | None = None,
     ) -> NativeKernel:
         inputs = self._kernel_inputs[name]
@@ -128,8 +131,13 @@ class CpuExecutable:
     def _linear_kernel(self, sweep: LinearSweep | None) -> LinearKernel | None:
         if sweep is None:
             return None
+        name, rank, past_caches = sweep.kernel, len(sweep.reach_lo), None
+        if self.compiled.has_kernel_past_caches(sweep):
+            past_caches = made_once(
+                lambda: self._kernel_of(self._step_past_caches(sweep), name, rank)
+            )
         return LinearKernel(
-            self._kernel(sweep.kernel, len(sweep.reach_lo)),
+            self._kernel_of(self._code, name, rank, past_caches=past_caches),
             sweep.reach_lo,
             sweep.reach_hi,
             sweep.steps,

@@ -30,7 +30,7 @@ def linkable(source: Source, options: CompileOptions) -> tuple[str, str]:
 
     Raises TwofourError as `compile_cpu` does.
     """
-    compiled = compile_cpu(source, options)
+    compiled = compile_cpu(source, options, whole=True)
     module = compiled.module
     with module.context, ir.Location.unknown():
         name_implementations(module)
