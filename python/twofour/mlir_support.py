@@ -201,15 +201,14 @@ def _walk(root, visit: Callable) -> None:
 def nested_ops(root, *names: str) -> list:
     """Every op inside `root` (of the given names, when there are any), outermost first."""
     found = []
-    # Functions hold no others: there is no need to look into them for these.
-    are_functions = bool(names) and all(name.endswith(".func") for name in names)
-    further = ir.WalkResult.SKIP if are_functions else ir.WalkResult.ADVANCE
+    # Functions hold neither others nor modules: there is no need to look into them for these.
+    are_outside = bool(names) and all(name.endswith((".func", ".module")) for name in names)
 
     def visit(op):
-        if names and op.name not in names:
-            return ir.WalkResult.ADVANCE
-        found.append(op.opview)
-        return further
+        if not names or op.name in names:
+            found.append(op.opview)
+        is_enough = are_outside and op.name.endswith(".func")
+        return ir.WalkResult.SKIP if is_enough else ir.WalkResult.ADVANCE
 
     _walk(root, visit)
     return found

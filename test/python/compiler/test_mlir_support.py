@@ -37,6 +37,26 @@ def test_what_callbacks_raise(function, error, kind, message):
             function(Root(module, error))
 
 
+def test_functions_and_modules_in_modules():
+    text = """
+func.func @a() { func.call @c() : () -> () return }
+module { gpu.module @kernels { gpu.func @k() kernel { gpu.return } func.func @b() { return } } }
+func.func @c() { return }
+"""
+    with make_context():
+        module = ir.Module.parse(text)
+        for names, expected in (
+            (["func.func"], ["a", "b", "c"]),
+            (["gpu.module", "gpu.func"], ["kernels", "k"]),
+            (["func.func", "func.call"], ["a", "c", "b", "c"]),
+        ):
+            found = nested_ops(module, *names)
+            keys = ["callee" if "callee" in op.attributes else "sym_name" for op in found]
+            assert [
+                op.attributes[key].value for op, key in zip(found, keys, strict=True)
+            ] == expected
+
+
 def test_locations_of_files_with_any_name():
     with make_context():
         place = SourceLocation("a\udcff b.mlir", 3, 4)
