@@ -46,18 +46,27 @@ __all__ = [
     "Place",
     "occupancy",
     "parse",
+    "read",
     "report",
 ]
 
 
 @lru_cache(maxsize=8)
+def read(text: str, name: str = "<ptx>") -> Module:
+    """The module of a PTX text, whose instructions are decoded where they are launched.
+
+    The same one again for a text that was read a short while ago. Raises TwofourError with the
+    place of what is malformed.
+    """
+    return parse_module(text, name)
+
+
 def parse(text: str, name: str = "<ptx>") -> Module:
     """The module of a PTX text; `name` is the file name that locations show.
 
-    The same one again for a text that was parsed a short while ago.
     Every instruction is decoded: raises TwofourError with the place of the first one that is
     malformed or not supported.
     """
-    module = parse_module(text, name)
+    module = read(text, name)
     validate(module)
     return module

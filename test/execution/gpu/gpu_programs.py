@@ -53,7 +53,7 @@ class GpuProgram:
             self.shapes = {k.attributes["sym_name"].value: BlockShape.of(k) for k in kernels}
             to_nvvm(module, "program.mlir")
             self.ptx = to_ptx(to_llvm_ir(module, "program.mlir"), chip)
-        self.kernels = sim.parse(self.ptx, name="program.ptx").kernels
+        self.kernels = sim.read(self.ptx, name="program.ptx").kernels
         self.gpu = sim.Gpu(chip)
 
     def sweep(self, kernel: str, inputs: Sequence, scalars: Sequence, shape: Sequence[int], dtype):

@@ -226,6 +226,16 @@ def test_ptx_without_the_kernel_of_the_manifest(tmp_path):
         load(tmp_path / "x.tfb", "sim")
 
 
+def test_ptx_with_an_instruction_that_is_not_known():
+    bundle = linear_bundle(STAR_1D)
+    ptx = bundle.ptx.replace("ret;", "frob.sync;\n ret;", 1)
+    program = from_bundle(Bundle(bundle.manifest, ptx), "sim")
+    line = ptx[: ptx.index("frob")].count("\n") + 1
+    with pytest.raises(TwofourError, match=rf"ptx:{line}:\d+: error: unsupported instruction frob"):
+        program(integers(40))
+    assert not list(program.device.gpu.memory)
+
+
 def test_views_that_break_the_alignment_are_a_mistake_of_the_runtime():
     device = SimulatedDevice("sm_80")
     kernel = device.load(linear_bundle(STAR_1D, alignment=32))["single"]

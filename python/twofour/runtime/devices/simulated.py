@@ -96,10 +96,10 @@ class SimulatedDevice:
         return encode(tensor)
 
     def load(self, bundle: Bundle) -> dict[str, DeviceKernel]:
-        """Parse the bundle's PTX; raises TwofourError for what the simulator does not know."""
+        """Read the PTX of a bundle; launches say what of it the simulator does not know."""
         check_chip(bundle.target, int(self.chip.removeprefix("sm_").rstrip("af")), self.name)
         name = f"{bundle.program.name}.ptx"
-        module = sim.parse(bundle.ptx, name=name)
+        module = sim.read(bundle.ptx, name=name)
         missing = sorted(bundle.kernels.keys() - module.kernels.keys())
         if missing:
             raise TwofourError(f"expected PTX with an entry {missing[0]}, got none of that name")
