@@ -139,8 +139,9 @@ class Analysis:
 
     @property
     def is_step(self) -> bool:
-        """Whether the program is one linear step whose result becomes its input."""
-        if self.single is None:
+        """Whether the program is one linear step whose result becomes its only input."""
+        # A rotation may bring in others, each in its turn.
+        if self.single is None or len(self.program.inputs) > 1:
             return False
         source, target = self.program.inputs[0].index, self.program.outputs[0].index
         return source == target or self.program.rotation[source] == target
@@ -273,7 +274,7 @@ def _check_admitted(
         raise error_at(
             left[0].op, f"expected constant weights for schedule '{options.schedule}': {reason}"
         )
-    if options.fuse_steps > 1 and single is None:
+    if options.fuse_steps > 1 and (single is None or len(program.inputs) > 1):
         raise error_at(function, "expected one linear step of one field, to fuse steps")
 
 

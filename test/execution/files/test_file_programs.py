@@ -11,6 +11,7 @@ import twofour
 from field_programs import COUPLED
 from file_cases import BOUNDARIES, NONLINEAR, close, random_field, refilled
 from twofour.dialects.stencil import large_arrays
+from twofour.errors import TwofourError
 from twofour.options import CompileOptions
 from twofour.targets.cpu.build import compile_cpu
 
@@ -96,6 +97,43 @@ def test_wave_with_three_time_levels(compiled, boundary):
         following[1:-1, 1:-1] += 0.2 * (around - 4 * now[1:-1, 1:-1])
         old, now = now, following
         close(got, refilled(now, 1, boundary), 1e-12)
+
+
+TURNS = """
+!field = !stencil.field<[-1,21]xf64>
+!temp = !stencil.temp<?xf64>
+func.func @turns(%u : !field, %v : !field) attributes {stencil.rotation = array<i64: 1, 0>} {
+  %t = stencil.load %v : !field -> !temp
+  %r = stencil.apply(%a = %t : !temp) -> (!temp) {
+    %w = stencil.access %a[-1] : !temp
+    %c = stencil.access %a[0] : !temp
+    %s = arith.addf %w, %c : f64
+    stencil.return %s : f64
+  }
+  stencil.store %r to %v(<[0], [20]>) : !temp to !field
+  return
+}
+"""
+
+
+@pytest.mark.parametrize("boundary", [("fixed",), ("periodic",)], ids=",".join)
+def test_two_fields_that_take_turns(compiled, boundary):
+    """A linear step of one field, the next of which is one of the other."""
+    program = compiled(TURNS, boundary=boundary)
+    inputs = u, v = random_field((22,), 1), random_field((22,), 2)
+    for steps in range(1, 6):
+        v = refilled(v, 1, boundary).copy()
+        v[1:-1] += v[:-2]
+        close(program(*inputs, steps=steps), refilled(v, 1, boundary))
+        u, v = v, u
+
+
+@pytest.mark.parametrize("target", ["cpu", "sim:sm_90"])
+def test_fields_that_take_turns_have_no_steps_to_fuse(tmp_path, target):
+    path = tmp_path / "turns.mlir"
+    path.write_text(TURNS)
+    with pytest.raises(TwofourError, match="mlir:4:1: error: .*expected one linear step of one"):
+        twofour.compile(str(path), target=target, fuse_steps=2)
 
 
 # Linear in one field with hidden constants; in generic form.
