@@ -39,6 +39,7 @@ class ndarray:  # noqa: N801 - CuPy's name
     size = property(lambda self: self.host.size)
     strides = property(lambda self: self.host.strides)
     itemsize = property(lambda self: self.host.itemsize)
+    flags = property(lambda self: self.host.flags)
 
     def __getitem__(self, index):
         return ndarray(self.host[index], self.device.id)

@@ -73,7 +73,7 @@ class Destination:
     def fill(self, result: np.ndarray):
         """Return `out` with the values of `result`, an array of the memory's module."""
         values = give(storage_view(result, self._element), self.out, self._memory)
-        if isinstance(self.out, np.ndarray):
+        if isinstance(self.out, np.ndarray | self._memory.array_module.ndarray):
             # Numbers of 16 bits may be spelt in two ways, and would be converted from one to other.
             storage_view(self.out, self._element)[...] = storage_view(values, self._element)
         else:

@@ -12,10 +12,11 @@ class Memory(Protocol):
     """Arrays of `array_module` (NumPy or CuPy) that kernels can read and write.
 
     `empty`, `zeros` and `array` make C-contiguous buffers that begin at a multiple of 256 bytes;
-    `array` copies values. `result` gives what a caller may keep of a buffer. `record` turns calls
-    into one that repeats them faster, on the same buffers, or returns None where it cannot;
-    `synchronize` waits until everything asked for has happened. `stream` identifies the queue that
-    work goes to now; `active` is the context in which all of this is done.
+    `array` copies values. `address` is that of an array's first element. `result` gives what a
+    caller may keep of a buffer. `record` turns calls into one that repeats them faster, on the same
+    buffers, or returns None where it cannot; `synchronize` waits until everything asked for has
+    happened. `stream` identifies the queue that work goes to now; `active` is the context in which
+    all of this is done.
     """
 
     array_module: object
@@ -29,6 +30,8 @@ class Memory(Protocol):
     def zeros(self, shape: Sequence[int], dtype: np.dtype | type) -> np.ndarray: ...
 
     def array(self, values) -> np.ndarray: ...
+
+    def address(self, array: np.ndarray) -> int: ...
 
     def result(self, buffer: np.ndarray) -> np.ndarray: ...
 
@@ -55,6 +58,9 @@ class HostMemory:
 
     def array(self, values: np.ndarray) -> np.ndarray:
         return np.array(values, order="C", subok=False)
+
+    def address(self, array: np.ndarray) -> int:
+        return array.__array_interface__["data"][0]
 
     def result(self, buffer: np.ndarray) -> np.ndarray:
         return buffer

@@ -164,3 +164,69 @@ def test_levels_that_only_wait_are_inputs(compiled):
     for waits in (3, 4):
         others = [*inputs[:waits], inputs[0], *inputs[waits + 1 :]]
         assert not np.array_equal(whole, program(*others, steps=6))
+
+
+PRODUCT = """
+!field = !stencil.field<[0,4]x[0,4]xELEMENT>
+!temp = !stencil.temp<?x?xELEMENT>
+func.func @product(%a : !field, %b : !field, %u : !field) {
+  %at = stencil.load %a : !field -> !temp
+  %bt = stencil.load %b : !field -> !temp
+  %ut = stencil.load %u : !field -> !temp
+  %r = stencil.apply(%p = %at : !temp, %q = %bt : !temp, %x = %ut : !temp) -> (!temp) {
+    %0 = stencil.access %p[0, 0] : !temp
+    %1 = stencil.access %q[0, 0] : !temp
+    %2 = stencil.access %x[0, 0] : !temp
+    %3 = arith.mulf %0, %2 : ELEMENT
+    %4 = arith.mulf %1, %3 : ELEMENT
+    stencil.return %4 : ELEMENT
+  }
+  stencil.store %r to %u(<[0, 0], [4, 4]>) : !temp to !field
+  return
+}
+"""
+
+
+@pytest.mark.parametrize("steps", [1, 2, 20])
+def test_inputs_that_begin_in_one_place(compiled, steps):
+    """What a run goes on with is the input of that shape and those strides."""
+    program = compiled(PRODUCT.replace("ELEMENT", "f64"))
+    square = np.arange(16.0).reshape(4, 4)
+    for a, b in ((square.T, square), (square, square.T), (square, square)):
+        for got, expected in zip(
+            program(a, b, square / 16, steps=steps, resume=True), (a, b), strict=False
+        ):
+            np.testing.assert_array_equal(got, expected)
+
+
+BROAD = "!broad = !stencil.field<[0,4]x[0,5]xf64>"
+
+
+def test_inputs_of_two_shapes_in_one_place(compiled):
+    text = PRODUCT.replace("%a : !field", "%a : !broad")
+    text = BROAD + text.replace("ELEMENT", "f64")
+    pool = np.arange(20.0)
+    a, b = pool.reshape(4, 5), pool[:16].reshape(4, 4)
+    for got, expected in zip(compiled(text)(a, b, b / 16, resume=True), (a, b), strict=False):
+        np.testing.assert_array_equal(got, expected)
+
+
+WHOLE = """
+!whole = !stencil.field<[0,4]x[0,4]xi32>
+!wide = !stencil.temp<?x?xi32>
+"""
+NUMBER = """\
+%n = stencil.access %q[0, 0] : !wide
+    %1 = arith.sitofp %n : i32 to f32"""
+
+
+def test_inputs_of_two_types_in_one_place(compiled):
+    text = PRODUCT.replace("%b : !field", "%b : !whole")
+    text = text.replace("stencil.load %b : !whole -> !temp", "stencil.load %b : !whole -> !wide")
+    text = text.replace("%q = %bt : !temp", "%q = %bt : !wide")
+    text = text.replace("%1 = stencil.access %q[0, 0] : !temp", NUMBER)
+    text = WHOLE + text.replace("ELEMENT", "f32")
+    bits = np.arange(16, dtype=np.int32).reshape(4, 4)
+    a, b, _ = compiled(text)(bits.view(np.float32), bits, np.ones((4, 4), np.float32), resume=True)
+    assert (a.dtype, b.dtype) == (np.float32, np.int32)
+    np.testing.assert_array_equal(b, bits)

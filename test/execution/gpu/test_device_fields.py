@@ -107,6 +107,43 @@ def test_inputs_that_no_call_writes_to_are_not_copied(programs, monkeypatch):
     assert copies_of(programs, FDTD, 1, monkeypatch, held=(0, 1, 2)) == 3
 
 
+SPARE = """
+!field = !stencil.field<[-1,5]xf64>
+!temp = !stencil.temp<?xf64>
+func.func @next(%next : !field, %spare : !field, %now : !field, %c : !field)
+    attributes {stencil.rotation = array<i64: 1, 2, 0, 3>} {
+  %t = stencil.load %now : !field -> !temp
+  %s = stencil.load %c : !field -> !temp
+  %r = stencil.apply(%a = %t : !temp, %b = %s : !temp) -> (!temp) {
+    %0 = stencil.access %a[1] : !temp
+    %1 = stencil.access %b[0] : !temp
+    %2 = arith.mulf %0, %1 : f64
+    stencil.return %2 : f64
+  }
+  stencil.store %r to %next(<[0], [4]>) : !temp to !field
+  return
+}
+"""
+
+
+@pytest.mark.parametrize("inputs", [1, 2])
+def test_a_level_that_no_call_stores_to_is_not_the_arrays_of_the_caller(tmp_path, inputs):
+    """Its values are taken over, in a run of two calls only by the second one."""
+    path = tmp_path / "spare.mlir"
+    path.write_text(SPARE)
+    device = SimulatedDevice("sm_90")
+    program = from_bundle(twofour.compile(str(path), target="sim:sm_90").bundle, device)
+    on_cpu, values = twofour.compile(str(path)), np.arange(1.0, 7.0)
+    for steps in (1, 2, 3, 4):
+        u, c = device.array(values), device.array(values / 2)
+        if inputs == 1:
+            c = u
+        expected = on_cpu(u, c, steps=steps)
+        before = u.copy(), c.copy()
+        np.testing.assert_array_equal(program(u, c, steps=steps), expected)
+        assert np.array_equal(u, before[0]) and np.array_equal(c, before[1])
+
+
 def test_rows_of_many_steps_begin_on_lines(programs):
     """A warp stores 128 bytes in four sectors, where it touched five."""
     device = SimulatedDevice("sm_90")

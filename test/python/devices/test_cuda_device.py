@@ -6,6 +6,7 @@ import sys
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -14,7 +15,8 @@ import fake_cupy
 from ptx_cases import ITEMSIZE, kernel_entry, linear_bundle
 from runtime_reference import convolved, reference
 from twofour.errors import DeviceFailure, TwofourError
-from twofour.runtime import Bundle, from_bundle, load, parse_boundary
+from twofour.runtime import Bundle, element_type, from_bundle, load, parse_boundary
+from twofour.runtime.destinations import Destination
 from twofour.runtime.devices.cuda import CudaDevice
 from twofour.runtime.devices.stepping import RECORDED_SWEEPS
 from twofour.runtime.programs import STEPPERS
@@ -80,6 +82,15 @@ def test_results_in_arrays_of_callers(gpu, monkeypatch):
     u = fake_cupy.ndarray(values.copy())
     assert program(u, 2, out=u) is u
     np.testing.assert_array_equal(u.host, expected)
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.uint16])
+def test_bfloat16_in_arrays_of_callers(gpu, dtype):
+    """CuPy has the type from version 14 on; it would convert bit patterns as numbers."""
+    ones = fake_cupy.ndarray(np.ones(3, ml_dtypes.bfloat16).view(np.uint16))
+    out = fake_cupy.ndarray(np.zeros(3, dtype))
+    assert Destination(out, element_type("bf16"), CudaDevice(), (3,)).fill(ones) is out
+    np.testing.assert_array_equal(out.host.view(np.uint16), ones.host)
 
 
 def test_the_launch(gpu):

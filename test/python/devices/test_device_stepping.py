@@ -59,6 +59,9 @@ class AlignedMemory:
         array[...] = values
         return array
 
+    def address(self, array):
+        return array.ctypes.data
+
     def result(self, buffer):
         return buffer.copy()
 

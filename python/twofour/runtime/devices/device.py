@@ -16,18 +16,15 @@ class Device(Memory, Protocol):
     """A GPU, or what stands for one.
 
     `multiprocessors` is how many it has, None where that does not matter. `load` returns the
-    bundle's kernels by their names, and raises TwofourError where the device cannot run it.
-    `address` is that of an array's first element; `holds` tells whether kernels can read an array
-    of the array module where it is. `encoded` gives the 128 bytes of a tensor map as the device
-    reads them. `launch` starts a kernel that `load` gave with packed parameters, numbers and bytes;
-    on a GPU it does not wait.
+    bundle's kernels by their names, and raises TwofourError where the device cannot run it. `holds`
+    tells whether kernels can read an array of the array module where it is. `encoded` gives the 128
+    bytes of a tensor map as the device reads them. `launch` starts a kernel that `load` gave with
+    packed parameters, numbers and bytes; on a GPU it does not wait.
     """
 
     multiprocessors: int | None
 
     def load(self, bundle: Bundle) -> "dict[str, DeviceKernel]": ...
-
-    def address(self, array) -> int: ...
 
     def holds(self, array) -> bool: ...
 

@@ -56,9 +56,7 @@ class DeviceFieldStepper(FieldStepper):
             covered=covered_fields(plan.steps, fields),
         )
         self._device = plan.memory
-        # Halos that are taken over are those of fields that calls write to anyway.
-        refills = self.halos.refills.items
-        refilled = {position for refill in refills for position in refill.refreshed}
+        refilled = {position for refill in self.halos.refills.items for position in refill.filled}
         self._unwritten_calls = unwritten_calls(plan.steps, refilled, rotation)
         self._rims = rims_of(overwritten(plan.steps, self.fields), halos)
 
@@ -81,10 +79,6 @@ class DeviceFieldStepper(FieldStepper):
         buffer = self._device.zeros(field.shape, field.element.storage)
         self._rims[field.position].bind(heir, buffer)()
         return buffer
-
-    def _input_of(self, buffer, inputs: Sequence):
-        address = self._device.address
-        return next((array for array in inputs if address(buffer) == address(array)), None)
 
     def _result(self, buffer):
         # Rows of a long run are longer than those of callers.

@@ -216,9 +216,6 @@ class NativeFieldStepper(HostFieldStepper):
         numbers = iter(scalars)
         return [next(numbers) if argument is None else argument for argument in arguments]
 
-    def _input_of(self, buffer: np.ndarray, inputs: Sequence[np.ndarray]) -> np.ndarray | None:
-        return next((array for array in inputs if np.may_share_memory(buffer, array)), None)
-
     def _run(
         self,
         arguments: list,

@@ -23,6 +23,11 @@ class Refill:
     refreshed: tuple[int, ...] = ()
     inherited: tuple[tuple[int, int], ...] = ()
 
+    @property
+    def filled(self) -> set[int]:
+        """The arguments that it writes to."""
+        return {*self.refreshed, *(target for _, target in self.inherited)}
+
 
 def refills_of_calls(
     every: Refill,

@@ -202,7 +202,10 @@ class FieldStepper:
         return self._copied(field.position, heir)
 
     def _input_of(self, buffer, inputs: Sequence):
-        """The input that a buffer is the memory of, None where it is that of none."""
+        """The input that a buffer is, None where it is none of them."""
+        for array, field in zip(inputs, self.loaded(inputs), strict=True):
+            if _is_same(buffer, storage_view(array, field.element), self.memory):
+                return array
         return None
 
     def _result(self, buffer):
@@ -240,6 +243,15 @@ class FieldStepper:
         like = (a for a, f in zip(inputs, loaded, strict=True) if f.element == field.element)
         first = next(like, None)
         return array if first is None else array.view(first.dtype)
+
+
+def _is_same(one, other, memory: Memory) -> bool:
+    """Whether a C-contiguous array is another one: elements of a type in one place."""
+    return (
+        other.flags.c_contiguous
+        and (one.dtype, one.shape) == (other.dtype, other.shape)
+        and memory.address(one) == memory.address(other)
+    )
 
 
 # As many calls are recorded at once as bring all fields back to their places, at least so many
