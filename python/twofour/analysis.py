@@ -16,7 +16,10 @@ from twofour.dialects.nm.transforms.to_stencil import ConvertNmToStencilPass
 from twofour.dialects.stencil.levels import reach_of_steps
 from twofour.dialects.stencil.linear_ops import linear_terms
 from twofour.dialects.stencil.sweep import enclosing_function, kernel_name
-from twofour.dialects.stencil.transforms.convert_element_type import ConvertElementTypePass
+from twofour.dialects.stencil.transforms.convert_element_type import (
+    ConvertElementTypePass,
+    float_types,
+)
 from twofour.dialects.stencil.transforms.extract_weights import (
     ExtractWeightsPass,
     LeftApply,
@@ -168,26 +171,23 @@ def load_program(source: Source, options: CompileOptions) -> tuple[ir.Module, st
 
 
 def front_passes(
-    options: CompileOptions, convert: bool, sweep_terms: int | None = None
+    options: CompileOptions, convert: bool, is_wider: bool, sweep_terms: int | None = None
 ) -> list[ModulePass]:
-    """Passes up to the linear form of every sweep; `convert` changes the element type.
+    """Passes up to the linear form of every sweep.
 
+    `convert` changes the element type, `is_wider` says that sums are of a wider one then.
     `sweep_terms` is what it is worth to have one sweep less (see pass stencil-extract-weights).
     """
+    # Weights are rounded where they are found: once, if that is to the wider type.
+    conversion = [ConvertElementTypePass(to=options.storage)] if convert else []
+    before, after = (conversion, []) if is_wider else ([], conversion)
     # One step is one sum where steps are fused.
     most = sweep_terms if options.fuse_steps == 1 else None
+    fusion = [FuseStepsPass(steps=options.fuse_steps)] if options.fuse_steps > 1 else []
     # Where sums are composed, fewer points of those before are read.
-    passes: list[ModulePass] = [
-        InferBoundsPass(),
-        ExtractWeightsPass(sweep_terms=most),
-        InferBoundsPass(shrink=True),
-    ]
-    if convert:
-        # After the weights were found, so that they are rounded to the type of sums only.
-        passes.append(ConvertElementTypePass(to=options.storage))
-    if options.fuse_steps > 1:
-        passes.append(FuseStepsPass(steps=options.fuse_steps))
-    return passes
+    shrink = InferBoundsPass(shrink=True)
+    extract = ExtractWeightsPass(sweep_terms=most)
+    return [InferBoundsPass(), *before, extract, shrink, *after, *fusion]
 
 
 def layout_passes(tile: tuple[int, ...] | None = None, *, pairs: bool = False) -> list[ModulePass]:
@@ -222,7 +222,9 @@ def analyse(
         name = select_function(module, options.function, filename).attributes["sym_name"].value
         keep_program(module, name)
         convert = options.dtype is not None and not is_kernel
-        passes = front_passes(options, convert, sweep_terms)
+        # A program of several float types may have one when its weights are found.
+        is_wider = convert and options.storage == "f64" and len(float_types(module)) == 1
+        passes = front_passes(options, convert, is_wider, sweep_terms)
         # The sparse schedule of the CPU executes the layouts that there are; others have their own.
         if not _takes_layouts(options) and nested_ops(module, *PATCH_OPERATORS):
             # Behind the bounds, whose errors are to name the ops of the file.
@@ -230,7 +232,8 @@ def analyse(
         run_passes(module, passes, filename)
         function = select_function(module, name, filename)
         program = describe(function, filename)
-        left = list(left_applies(function))
+        # Those of functions that it calls as well.
+        left = list(left_applies(module))
         single, fused = _linear_sweeps(module, name)
         _check_admitted(options, function, program, left, single)
         reasons = [

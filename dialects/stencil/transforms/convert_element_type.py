@@ -107,8 +107,8 @@ class _Converter:
         return ir.DenseF64ArrayAttr.get([round_weight(w, kind) for w in weights])
 
 
-def _float_type(module) -> ir.Type | None:
-    """The one float type of a module's grids; raises TwofourError for several."""
+def float_types(module) -> dict[ir.Type, object]:
+    """The float types of a module's values and grids, each with the first op that has it."""
     found: dict[ir.Type, object] = {}
     for op in nested_ops(module):
         values = list(op.results)
@@ -120,6 +120,12 @@ def _float_type(module) -> ir.Type | None:
             element = kind.element_type if isinstance(kind, GridType) else kind
             if isinstance(element, ir.FloatType):
                 found.setdefault(element, op)
+    return found
+
+
+def _float_type(module) -> ir.Type | None:
+    """The one float type of a module; raises TwofourError for several."""
+    found = float_types(module)
     if len(found) > 1:
         names = " and ".join(sorted(map(str, found)))
         raise error_at(list(found.values())[-1], f"expected one float type, got {names}")

@@ -54,6 +54,14 @@ def squared(a, b, s):
     a[1:-1] = b[1:-1] * b[1:-1] + s
 
 
+def test_what_is_left_of_called_functions_is_told(compiled):
+    assert compiled(CALLED, function="both").schedule == compiled.schedule("loops")
+    line = CALLED[: CALLED.index("arith.mulf %0, %0")].count("\n") + 1
+    schedule = compiled.schedule("sparse")
+    with pytest.raises(TwofourError, match=rf"mlir:{line}:\d+: error: .*expected constant weights"):
+        compiled(CALLED, function="both", schedule=schedule)
+
+
 def test_fields_that_only_called_functions_touch(compiled):
     u, v = random_field(42, 1), random_field(42, 2)
     got = compiled(CALLED, function="both")(u, v, scalars=[0.75])
