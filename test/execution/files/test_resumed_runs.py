@@ -230,3 +230,32 @@ def test_inputs_of_two_types_in_one_place(compiled):
     a, b, _ = compiled(text)(bits.view(np.float32), bits, np.ones((4, 4), np.float32), resume=True)
     assert (a.dtype, b.dtype) == (np.float32, np.int32)
     np.testing.assert_array_equal(b, bits)
+
+
+PARTED = """
+!field = !stencil.field<[-2,18]xf64>
+!temp = !stencil.temp<?xf64>
+func.func @parted(%a : !field, %b : !field, %c : !field, %d : !field, %e : !field)
+    attributes {stencil.rotation = array<i64: 1, 4, 0, 2, 3>} {
+  %t = stencil.load %d : !field -> !temp
+  %unused = stencil.load %c : !field -> !temp
+  stencil.store %t to %d(<[0], [13]>) : !temp to !field
+  %r = stencil.apply(%x = %t : !temp) -> (!temp) {
+    %0 = stencil.access %x[1] : !temp
+    stencil.return %0 : f64
+  }
+  stencil.store %r to %c(<[15], [16]>) : !temp to !field
+  return
+}
+"""
+
+
+def test_fields_of_several_interiors_that_change_places(compiled):
+    """What is beside the interior of one place is a part of that of another."""
+    program = compiled(PARTED, boundary="reflect")
+    inputs = [random_field((20,), number) for number in range(5)]
+    state = inputs
+    for steps in range(1, 8):
+        state = program(*state, resume=True)
+        for got, expected in zip(state, program(*inputs, steps=steps, resume=True), strict=True):
+            np.testing.assert_array_equal(got, expected)

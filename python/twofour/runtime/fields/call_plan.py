@@ -106,10 +106,11 @@ class CallPlan:
         return {*outputs, *itertools.chain(*self._refill.inherited)}
 
     def _framed(self) -> Frames:
+        # What is beside a frame is refreshed in the end, if not as a part of another interior.
         refreshes = {
             position: self._halos.refresh[position]
             for position in self._refill.refreshed
-            if position not in self._written
+            if position not in self._written and self._halos.same_interiors
         }
         return Frames(refreshes, self._launches, self.buffers, self._new)
 

@@ -61,7 +61,7 @@ class FieldHalos:
         ]
 
     @property
-    def _same_interiors(self) -> bool:
+    def same_interiors(self) -> bool:
         """Whether fields that change places are updated in the same box."""
         interiors = {field.position: field.interior for field in self._fields}
         return all(
@@ -99,7 +99,7 @@ class FieldHalos:
     def _inherited_cells(self, field: FieldSpec) -> Box:
         """Cells outside on an axis that is refreshed need not be: they are so before it is read."""
         cells = Box.whole(field.shape)
-        if self._same_interiors and len(field.shape) == len(self._boundary):
+        if self.same_interiors and len(field.shape) == len(self._boundary):
             for axis, ends in enumerate(zip(*field.interior, strict=True)):
                 if self._boundary[axis].mode != "fixed":
                     cells = cells.with_axis(axis, *ends)
@@ -114,7 +114,7 @@ class FieldHalos:
             tuple(self.inherited),
         )
         are_covered = all(to in self._covered for _, to in self.inherited)
-        if written is None or not (self._same_interiors and are_covered):
+        if written is None or not (self.same_interiors and are_covered):
             return Recurring((every,))
         # A field that is only stored starts as a copy.
         alike = [pair for pair in every.inherited if pair[0] in loaded]
