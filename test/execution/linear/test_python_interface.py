@@ -13,6 +13,7 @@ import pytest
 import kernel_cases as cases
 import twofour
 from twofour.errors import TwofourError
+from twofour.runtime.devices.simulated import SimulatedDevice
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 NAME = "wrf_advection5_2d"
@@ -78,10 +79,11 @@ def test_what_was_compiled_can_be_pickled_and_copied(target):
         cases.assert_same_bits(other(u, steps=2), expected)
 
 
-def test_what_was_loaded_can_be_pickled_and_copied(tmp_path):
+@pytest.mark.parametrize("device", ["sim", SimulatedDevice("sm_90")], ids=["name", "open"])
+def test_what_was_loaded_can_be_pickled_and_copied(tmp_path, device):
     u = cases.stored(cases.random_values(1, (40,), "f16"), "f16")
     twofour.stencil({(0,): 0.5}, target="sm_80", dtype="f16").save(tmp_path / "half")
-    step = twofour.runtime.load(tmp_path / "half", device="sim")
+    step = twofour.runtime.load(tmp_path / "half", device=device)
     expected = step(u, steps=2)
     for other in (pickle.loads(pickle.dumps(step)), copy.deepcopy(step)):
         cases.assert_same_bits(other(u, steps=2), expected)

@@ -15,6 +15,7 @@ from bad_input import refused
 from runtime_reference import reference
 from twofour.cli.main import main
 from twofour.runtime import Bundle, load, parse_boundary
+from twofour.runtime.devices.cuda import CudaDevice
 
 KERNEL = "heat1d_ftcs"
 STAR = {(-1,): 0.25, (0,): 0.5, (1,): 0.25}
@@ -133,8 +134,9 @@ def test_a_gpu_is_needed_for_calls_only(monkeypatch):
 def test_the_device_can_be_chosen(monkeypatch, capsys):
     gpu = fake_cupy.install(monkeypatch)
     gpu.COUNT = 2
-    step = twofour.stencil(STAR, dtype="f64", target="sm_90", device="cuda:1")
-    assert step.device.index == 1 and pickle.loads(pickle.dumps(step)).device.index == 1
+    for device in ("cuda:1", CudaDevice(1)):
+        step = twofour.stencil(STAR, dtype="f64", target="sm_90", device=device)
+        assert step.device.index == 1 and pickle.loads(pickle.dumps(step)).device.index == 1
     assert twofour.compile(KERNEL, target="sm_90").device.index == 0
     words = ["run", KERNEL, "--shape", "70", "--target", "sm_90", "--device"]
     assert main([*words, "sim"]) == 0

@@ -51,6 +51,10 @@ class CudaDevice:
             name = properties["name"]
             self.name = name.decode() if isinstance(name, bytes) else str(name)
 
+    def __reduce__(self) -> tuple[type, tuple]:
+        """Copies are the same device, opened again."""
+        return type(self), (self.index,)
+
     def _check_present(self) -> None:
         runtime = self._cuda.runtime
         try:

@@ -46,6 +46,10 @@ class SimulatedDevice:
         self._buffers: list[np.ndarray] = []
         self._one_call = RLock()
 
+    def __reduce__(self) -> tuple[type, tuple]:
+        """Copies are such devices with memory of their own."""
+        return type(self), (self.chip,)
+
     @contextmanager
     def active(self) -> Iterator[None]:
         """A context for one call: buffers made in it are released at its end.
