@@ -10,7 +10,8 @@ split into one apply an element type.
 xDSL is imported when a text is read, since that alone takes longer than `twofour-opt` may start.
 """
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from twofour.box import Box
 from twofour.diagnostics import errors_of
@@ -31,6 +32,7 @@ ACCEPTED_STENCIL_OPS = frozenset(
 )
 
 _INT64 = range(-(2**63), 2**63)
+_Made = TypeVar("_Made")
 
 
 def import_xdsl(text: str, filename: str) -> ir.Module:
@@ -241,7 +243,7 @@ class _Importer:
             case stencil.IndexAttr():
                 return ir.DenseI64ArrayAttr.get(self.int64s(source, op))
             case stencil.StencilBoundsAttr():
-                return BoundsAttr.of(self.box(source, op))
+                return self.checked(op, BoundsAttr.of, self.box(source, op))
             case builtin.StringAttr():
                 return ir.StringAttr.get(source.data)
             case builtin.ArrayAttr():
@@ -266,10 +268,7 @@ class _Importer:
                 if isinstance(source.element_type, builtin.TensorType):
                     raise self.error(op, f"expected elements that are no tensors, got {source}")
                 box, element = self.box(source.bounds, op), self.type(source.element_type, op)
-                try:
-                    return cls.of(box, element)
-                except TwofourError as error:
-                    raise self.error(op, error.message) from None
+                return self.checked(op, cls.of, box, element)
             case stencil.ResultType():
                 return ResultType.get(self.type(source.elem, op))
             case builtin.FunctionType():
@@ -281,6 +280,13 @@ class _Importer:
             return ir.Type.parse(str(source))
         except (ir.MLIRError, ValueError):
             raise self.error(op, f"expected types that MLIR has, got {source}") from None
+
+    def checked(self, op: "Operation", make: Callable[..., _Made], *arguments: Any) -> _Made:
+        """What `make` gives; what it refuses is said at the op."""
+        try:
+            return make(*arguments)
+        except TwofourError as error:
+            raise self.error(op, error.message) from None
 
     def box(self, bounds: Any, op: "Operation") -> Box | int:
         """The box of xDSL bounds, or the rank where they are unknown."""

@@ -228,6 +228,12 @@ REJECTED = {
         "  %t = stencil.load %u : !stencil.field<[0,64]xf64> -> !stencil.temp<[0,64]xf64>\n}\n",
         "2:8: error: 'stencil.load' op expected a return, a branch or a yield after the last op",
     ),
+    "bounds": (
+        "func.func @f(%t: !stencil.temp<[0,9]xf64>, %u: !stencil.field<[0,9]xf64>) {\n"
+        "  stencil.store %t to %u(<[0], [9223372036854775807]>) : "
+        "!stencil.temp<[0,9]xf64> to !stencil.field<[0,9]xf64>\n  func.return\n}",
+        "2:3: error: 'stencil.store' op expected bounds of at most 576460752303423488 points",
+    ),
     "dyn_access": (
         in_apply(
             "    %i = stencil.index 0 <[0]>\n"
