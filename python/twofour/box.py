@@ -29,6 +29,12 @@ class Box:
             a >= b for a, b in zip(self.upper, other.upper, strict=True)
         )
 
+    def is_apart(self, other: "Box") -> bool:
+        """Whether the boxes have no point in common."""
+        lower = map(max, self.lower, other.lower)
+        upper = map(min, self.upper, other.upper)
+        return any(lo >= up for lo, up in zip(lower, upper, strict=True))
+
     def union(self, other: "Box | None") -> "Box":
         """The smallest box that holds both; `None` holds nothing."""
         if other is None:

@@ -108,6 +108,28 @@ func.func @parts(%u : !field, %v : !field) {
   return
 }
 """
+# Two parts that are the whole interior of a field.
+HALVES = """
+!field = !stencil.field<[-1,9]x[-2,14]xf64>
+!temp = !stencil.temp<?x?xf64>
+func.func @halves(%u : !field, %v : !field) {
+  %t = stencil.load %u : !field -> !temp
+  %r = stencil.apply(%a = %t : !temp) -> (!temp) {
+    %w = stencil.access %a[-1, 0] : !temp
+    %e = stencil.access %a[0, 2] : !temp
+    %0 = arith.subf %w, %e : f64
+    stencil.return %0 : f64
+  }
+  %s = stencil.apply(%a = %t : !temp) -> (!temp) {
+    %c = stencil.access %a[1, 0] : !temp
+    %0 = arith.mulf %c, %c : f64
+    stencil.return %0 : f64
+  }
+  stencil.store %r to %v(<[5, 0], [8, 12]>) : !temp to !field
+  stencil.store %s to %v(<[0, 0], [5, 12]>) : !temp to !field
+  return
+}
+"""
 # A copy, between others in place: what is loaded keeps its value.
 IN_PLACE = """
 !field = !stencil.field<[-1,9]x[-2,12]xf64>
@@ -184,6 +206,7 @@ TEXTS = {
     "levels": LEVELS_1D,
     "drag": DRAG_3D,
     "parts": PARTS_1D,
+    "halves": HALVES,
     "in_place": IN_PLACE,
     "pointwise": POINTWISE,
     "bare": BARE,

@@ -17,9 +17,9 @@ becomes
       call @heat_kernel0(%in_view, %out_view, %c0, %c64)
 
 A kernel writes straight into the field that its result is stored to, also where it reads the field
-at the same points only, unless the function may read or write that field in another way; then the
-result is copied. A temp keeps the value it was loaded with: it is a copy where its field may be
-written before the temp is read for the last time.
+at the same points only, unless the function may read that field in another way, or write these
+points; then the result is copied. A temp keeps the value it was loaded with: it is a copy where its
+field may be written before the temp is read for the last time.
 """
 
 import itertools
@@ -74,6 +74,20 @@ class _Buffer:
         return subview(self.memref, starts, box.extents)
 
 
+@dataclass(frozen=True)
+class _Stored:
+    """A store to a box of a field, and the field or argument that this is a view of."""
+
+    op: ir.Operation
+    field: ir.Value
+    root: ir.Value
+    box: Box
+
+    def is_apart(self, other: "_Stored") -> bool:
+        """Whether it is another part of the same field."""
+        return self.field == other.field and self.box.is_apart(other.box)
+
+
 class _Function:
     """Bufferization of one function."""
 
@@ -82,7 +96,11 @@ class _Function:
         self.boxes: dict[ir.Value, Box | None] = {}
         self.temps: dict[ir.Value, _Buffer] = {}
         self.allocated: list[ir.Value] = []  # in the current block
-        self.stored = [root(op.operands[1]) for op in nested_ops(function, "stencil.store")]
+        # As they were: views are replaced by others.
+        self.stores = [
+            _Stored(op.operation, op.operands[1], root(op.operands[1]), op.bounds.box)
+            for op in nested_ops(function, "stencil.store")
+        ]
         self.copied = copied_before_stores(function)
         self.touched = touched_memory(function)
         # Known before ops are erased, block by block.
@@ -167,9 +185,10 @@ class _Function:
         field, allocation = store.operands[1], defining_op(buffer.memref)
         if buffer.memref not in self.allocated or buffer.box != box:
             return False
-        others = list(self.stored)
-        others.remove(root(field))
-        if any(may_alias(field, other) for other in (*others, *self.touched)):
+        this = next(one for one in self.stores if one.op == store.operation)
+        others = [other for other in self.stores if other is not this]
+        stored = [other.root for other in others if not this.is_apart(other)]
+        if any(may_alias(field, other) for other in (*stored, *self.touched)):
             return False
         if root(field) in self.copied or not self._is_read_before(store, allocation, box):
             return False

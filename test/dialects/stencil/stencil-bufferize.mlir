@@ -177,6 +177,47 @@ func.func @overlapping_stores(%u: !field, %v: !field) {
 
 !field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
 !temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f64>
+!upper = !stencil.temp<#stencil.bounds<[10], [64]>, f64>
+!lower = !stencil.temp<#stencil.bounds<[0], [10]>, f64>
+!static = memref<66xf64, strided<[1], offset: ?>>
+!view = memref<?xf64, strided<[1], offset: ?>>
+
+func.func private @kernel(!view, !view)
+
+// Two results for parts of one field: both kernels write into it.
+
+// CHECK-LABEL: func.func @stores_of_parts(
+// CHECK-SAME: %[[U:[a-z0-9]+]]: memref<66xf64>, %[[V:[a-z0-9]+]]: memref<66xf64>
+// CHECK-NOT: memref.alloc
+// CHECK: memref.subview %[[V]][11] [54] [1]
+// CHECK: call @kernel(
+// CHECK: memref.subview %[[V]][1] [10] [1]
+// CHECK: call @kernel(
+// CHECK-NOT: memref.copy
+// CHECK: return
+func.func @stores_of_parts(%u: !field, %v: !field) {
+  %t = "stencil.load"(%u) : (!field) -> !temp
+  %m0 = builtin.unrealized_conversion_cast %t : !temp to !static
+  %in0 = memref.cast %m0 : !static to !view
+  %alloc0 = memref.alloc() : memref<54xf64>
+  %out0 = memref.cast %alloc0 : memref<54xf64> to !view
+  func.call @kernel(%in0, %out0) : (!view, !view) -> ()
+  %r = builtin.unrealized_conversion_cast %alloc0 : memref<54xf64> to !upper
+  %m1 = builtin.unrealized_conversion_cast %t : !temp to !static
+  %in1 = memref.cast %m1 : !static to !view
+  %alloc1 = memref.alloc() : memref<10xf64>
+  %out1 = memref.cast %alloc1 : memref<10xf64> to !view
+  func.call @kernel(%in1, %out1) : (!view, !view) -> ()
+  %s = builtin.unrealized_conversion_cast %alloc1 : memref<10xf64> to !lower
+  "stencil.store"(%r, %v) {bounds = #stencil.bounds<[10], [64]>} : (!upper, !field) -> ()
+  "stencil.store"(%s, %v) {bounds = #stencil.bounds<[0], [10]>} : (!lower, !field) -> ()
+  return
+}
+
+// -----
+
+!field = !stencil.field<#stencil.bounds<[-1], [65]>, f64>
+!temp = !stencil.temp<#stencil.bounds<[-1], [65]>, f64>
 !inner = !stencil.temp<#stencil.bounds<[0], [64]>, f64>
 !static = memref<66xf64, strided<[1], offset: ?>>
 !view = memref<?xf64, strided<[1], offset: ?>>

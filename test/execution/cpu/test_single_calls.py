@@ -128,6 +128,18 @@ def test_nothing_is_copied_to_fields_that_are_stored_as_a_whole(tmp_path):
         assert [type(action) for phase in plan.round for action in phase] == [Launch]
 
 
+def test_parts_that_are_a_whole_field_are_stored_right_there(tmp_path):
+    plan = single_call(TEXTS["halves"], tmp_path, "fixed")[1].plan
+    actions = [action for phase in plan.round for action in phase]
+    assert len(plan.buffers) == 2
+    assert sum(isinstance(action, Launch) for action in actions) == 2
+    rim = np.ones(plan.buffers[1].shape, bool)
+    rim[1:9, 2:14] = False
+    for action in actions:
+        if not isinstance(action, Launch):
+            assert rim[action.target].all()
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("text", [*TEXTS.values(), DELAY, INDEXED, SMALL, FDTD.mlir(21)])
 def test_nothing_is_read_that_was_not_written(text, threads, tmp_path, monkeypatch, least_row):

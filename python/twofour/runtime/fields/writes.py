@@ -101,16 +101,12 @@ def read_halos(steps: Sequence[Step], fields: Sequence[FieldSpec]) -> frozenset[
 
 
 def overwritten(steps: Sequence[Step], fields: Sequence[FieldSpec]) -> list[FieldSpec]:
-    """Fields whose whole interior one sweep of every call stores.
+    """Fields whose whole interior every call stores.
 
     Of the first values of those that are only stored, the ones around the interior count.
     """
-    launches = [step for step in steps if not isinstance(step, Loop)]
-    return [
-        field
-        for field in fields
-        if field.interior is not None and any(stores_interior(launch, field) for launch in launches)
-    ]
+    covered = covered_fields(steps, fields)
+    return [field for field in fields if field.position in covered]
 
 
 def stores_interior(launch: Launch, field: FieldSpec) -> bool:
