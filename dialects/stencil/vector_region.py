@@ -15,7 +15,7 @@ from twofour.mlir_support import defining_op, is_inside, nested_ops
 
 # Ops that LLVM has vectors of instructions for. Not so quotients of integers: in lanes that a mask
 # leaves out they would divide by zero.
-_INSTRUCTIONS = {
+INSTRUCTIONS = {
     f"{dialect}.{name}"
     for dialect, names in {
         "arith": """addf addi andi cmpf cmpi divf extf extsi extui fptosi fptoui index_cast
@@ -63,7 +63,7 @@ def _has_code(op, varies: bool, in_branch: bool) -> bool:
     if name == "scf.if":
         return len(op.results) > 0
     if varies:
-        return name in _INSTRUCTIONS or (name in CALLED_FUNCTIONS and not in_branch)
+        return name in INSTRUCTIONS or (name in CALLED_FUNCTIONS and not in_branch)
     is_number = name.startswith(_NUMBERS) and len(op.results) == 1
     return is_number and not (in_branch and name in _TRAPPING)
 

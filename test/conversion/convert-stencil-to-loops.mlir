@@ -142,6 +142,83 @@ func.func @lower_rank(%t: !line, %choice: i1) -> !plane {
 
 // -----
 
+!temp = !stencil.temp<#stencil.bounds<[0], [10]>, f16>
+!inner = !stencil.temp<#stencil.bounds<[1], [9]>, f16>
+
+// Branches that the region chooses are selects, inner ones first.
+
+// CHECK-LABEL: func.func @branches_kernel0(
+// CHECK: scf.for
+// CHECK-DAG: %[[C:.*]] = memref.load
+// CHECK-DAG: %[[IS:.*]] = arith.cmpf ogt, %[[C]], %{{.*}} : f16
+// CHECK-DAG: %[[L:.*]] = memref.load
+// CHECK-DAG: %[[M:.*]] = arith.mulf %[[C]], %[[L]] : f16
+// CHECK-DAG: %[[R:.*]] = memref.load
+// CHECK-DAG: %[[INNER:.*]] = arith.select %[[SMALL:.*]], %[[R]], %[[C]] : f16
+// CHECK: %[[X:.*]] = arith.select %[[IS]], %[[M]], %[[INNER]] : f16
+// CHECK-NOT: scf.if
+// CHECK: memref.store %[[X]]
+func.func @branches(%t: !temp) -> !inner {
+  %r = "stencil.apply"() ({
+    %zero = arith.constant 0.0 : f16
+    %one = arith.constant 1.0 : f16
+    %c = "stencil.access"(%t) {offset = array<i64: 0>} : (!temp) -> f16
+    %is = arith.cmpf ogt, %c, %one : f16
+    %v = scf.if %is -> (f16) {
+      %a = "stencil.access"(%t) {offset = array<i64: -1>} : (!temp) -> f16
+      %m = arith.mulf %c, %a : f16
+      scf.yield %m : f16
+    } else {
+      %small = arith.cmpf olt, %c, %zero : f16
+      %w = scf.if %small -> (f16) {
+        %b = "stencil.access"(%t) {offset = array<i64: 1>} : (!temp) -> f16
+        scf.yield %b : f16
+      } else {
+        scf.yield %c : f16
+      }
+      scf.yield %w : f16
+    }
+    "stencil.return"(%v) : (f16) -> ()
+  }) : () -> !inner
+  return %r : !inner
+}
+
+// -----
+
+!temp = !stencil.temp<#stencil.bounds<[0], [10]>, i8>
+
+// What ends the process stays in its branch, and so does what a branch stores.
+
+// CHECK-LABEL: func.func @divided_kernel0(
+// CHECK: scf.if
+// CHECK: arith.divsi
+// CHECK: scf.if
+// CHECK: scf.yield
+func.func @divided(%t: !temp) -> !temp {
+  %r = "stencil.apply"() ({
+    %zero = arith.constant 0 : i8
+    %c = "stencil.access"(%t) {offset = array<i64: 0>} : (!temp) -> i8
+    %is = arith.cmpi sgt, %c, %zero : i8
+    %v = scf.if %is -> (i8) {
+      %d = arith.divsi %c, %c : i8
+      scf.yield %d : i8
+    } else {
+      scf.yield %c : i8
+    }
+    %w = scf.if %is -> (!stencil.result<i8>) {
+      %s = "stencil.store_result"(%v) : (i8) -> !stencil.result<i8>
+      scf.yield %s : !stencil.result<i8>
+    } else {
+      %s = "stencil.store_result"(%c) : (i8) -> !stencil.result<i8>
+      scf.yield %s : !stencil.result<i8>
+    }
+    "stencil.return"(%w) : (!stencil.result<i8>) -> ()
+  }) : () -> !temp
+  return %r : !temp
+}
+
+// -----
+
 !temp = !stencil.temp<1 : i64, f64>
 
 func.func @unknown_bounds(%t: !temp) -> !temp {

@@ -4,13 +4,15 @@
     %r = "stencil.apply"() ({ ... }) : () -> !stencil.temp<...>
 
 becomes a call of a function that is appended to the module: loops over the domain whose body is the
-region, with accesses as `memref.load` and `stencil.return` as `memref.store`.
+region, with accesses as `memref.load` and `stencil.return` as `memref.store`. Branches that need
+nothing but instructions are selects.
 """
 
 from dataclasses import dataclass
 from typing import ClassVar
 
 from twofour.codegen.cpu.kernel_abi import EntryConstants
+from twofour.dialects.stencil.branches import select_branches
 from twofour.dialects.stencil.ops import ApplyOp
 from twofour.dialects.stencil.region_kernel import replace_by_kernel
 from twofour.dialects.stencil.regions import AppliedRegion
@@ -53,4 +55,5 @@ class ConvertStencilToLoopsPass(ModulePass):
 
     def run(self, module: ir.Operation) -> None:
         for apply in nested_ops(module, ApplyOp.OPERATION_NAME):
+            select_branches(apply)
             replace_by_kernel(apply, ("", _emit_loops))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Applies that read nothing, and applies with loops of their own."""
+"""Applies that read nothing, and applies with loops and branches of their own."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -102,3 +103,60 @@ def test_a_loop_in_an_apply_is_no_time_loop(compiled, boundary):
         if boundary == "periodic":
             expected[0], expected[9] = expected[8], expected[1]
         np.testing.assert_array_equal(program(u, steps=steps), expected)
+
+
+CHOICE = """
+!field = !stencil.field<[-1,9]x[-1,40]xELEMENT>
+!temp = !stencil.temp<?x?xELEMENT>
+func.func @choice(%u : !field, %v : !field) {
+  %t = stencil.load %u : !field -> !temp
+  %r = stencil.apply(%a = %t : !temp) -> (!temp) {
+    %c = stencil.access %a[0, 0] : !temp
+    %d = stencil.access %a[0, 1] : !temp
+    %is = COMPARE %c, %d : ELEMENT
+    BODY
+    stencil.return %x : ELEMENT
+  }
+  stencil.store %r to %v(<[0, 0], [8, 39]>) : !temp to !field
+  return
+}
+"""
+BRANCHES = """
+    %x = scf.if %is -> (ELEMENT) {
+      %w = stencil.access %a[-1, 0] : !temp
+      %m = MULTIPLY %c, %w : ELEMENT
+      %less = COMPARE %d, %w : ELEMENT
+      %y = scf.if %less -> (ELEMENT) {
+        scf.yield %m : ELEMENT
+      } else {
+        %e = stencil.access %a[1, 1] : !temp
+        scf.yield %e : ELEMENT
+      }
+      scf.yield %y : ELEMENT
+    } else {
+      %s = stencil.access %a[0, -1] : !temp
+      scf.yield %s : ELEMENT
+    }
+"""
+
+
+@pytest.mark.parametrize("element", ["f64", "f16", "bf16", "i8", "i16"])
+def test_branches_that_read_neighbours(compiled, element):
+    is_float = element.endswith(("f16", "f64"))
+    words = {
+        "BODY": BRANCHES,
+        "COMPARE": "arith.cmpf olt," if is_float else "arith.cmpi slt,",
+        "MULTIPLY": "arith.mulf" if is_float else "arith.muli",
+        "ELEMENT": element,
+    }
+    text = CHOICE
+    for word, meaning in words.items():
+        text = text.replace(word, meaning)
+    numbers = np.random.default_rng(3).integers(-8, 9, (10, 41))
+    kind = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "i8": np.int8, "i16": np.int16}
+    # Products are exact in every type.
+    u = numbers.astype(kind.get(element, float))
+    got = compiled(text)(u).astype(int)[1:-1, 1:-1]
+    c, d, w = numbers[1:-1, 1:-1], numbers[1:-1, 2:], numbers[:-2, 1:-1]
+    inner = np.where(d < w, c * w, numbers[2:, 2:])
+    np.testing.assert_array_equal(got, np.where(c < d, inner, numbers[1:-1, :-2]))
