@@ -16,7 +16,7 @@ import numpy as np
 
 from twofour.errors import TwofourError
 from twofour.runtime.dtypes import ElementType, check_array, storage_view
-from twofour.runtime.memory import HOST, Memory
+from twofour.runtime.memory import HOST, Memory, address_of
 
 # Device types of DLPack: memory of the process (pinned or not), and memory of a CUDA device.
 _DLPACK_HOST = (1, 3)
@@ -29,15 +29,6 @@ def is_ready(array: object, shape: tuple[int, ...], dtype: np.dtype) -> bool:
         return False
     flags = array.flags
     return array.shape == shape and array.dtype is dtype and flags.c_contiguous and flags.aligned
-
-
-def address_of(array: np.ndarray) -> int:
-    """Where an array begins; `ctypes.data` takes four times as long."""
-    try:
-        return addressof(c_char.from_buffer(array))
-    except (BufferError, TypeError, ValueError):
-        # It is not contiguous, not writable or empty, or no other library knows its dtype.
-        return array.__array_interface__["data"][0]
 
 
 def begins_of(

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from twofour.errors import TwofourError
-from twofour.runtime.arrays import address_of, give, is_negated, kind_of, take
+from twofour.runtime.arrays import give, is_negated, kind_of, take
 from twofour.runtime.dtypes import ElementType, check_array, storage_view
-from twofour.runtime.memory import HOST, Memory
+from twofour.runtime.memory import HOST, Memory, address_of
 
 
 class Destination:

@@ -24,10 +24,10 @@ from random_programs import Apply, Load, Store, programs, text_of
 from twofour.bench.plane_programs import FDTD
 from twofour.dialects.stencil import large_arrays
 from twofour.runtime import FieldStepper, Launch, NativeFieldStepper, parse_boundary
-from twofour.runtime.arrays import address_of
 from twofour.runtime.fields import frames
 from twofour.runtime.fields.call_plan import Ends
 from twofour.runtime.fields.single_calls import Kind
+from twofour.runtime.memory import address_of
 from twofour.runtime.page_offset import PAGE
 from twofour.runtime.rounds import single_round
 from twofour.runtime.rounds.actions import Copy

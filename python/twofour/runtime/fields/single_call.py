@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from twofour.runtime.arrays import address_of
 from twofour.runtime.buffer_pool import Slot
 from twofour.runtime.dtypes import ElementType, to_storage
 from twofour.runtime.fields.call_plan import CallPlan
+from twofour.runtime.memory import address_of
 from twofour.runtime.page_offset import PAGE
 from twofour.runtime.rounds.actions import sweep_points
 from twofour.runtime.rounds.single_round import tables_of_round

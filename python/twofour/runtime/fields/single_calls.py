@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from twofour.runtime.arrays import address_of, begins_of
+from twofour.runtime.arrays import begins_of
 from twofour.runtime.destinations import are_apart
 from twofour.runtime.fields.call_plan import Ends
 from twofour.runtime.fields.single_call import SingleCall
 from twofour.runtime.fields.spec import FieldSpec
+from twofour.runtime.memory import address_of
 
 # Calls that are kept by where their arrays begin: steps by hand take turns on a few.
 MOST_KNOWN = 64

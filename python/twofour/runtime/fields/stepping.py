@@ -98,9 +98,9 @@ class FieldStepper:
         if progress is not None:
             self.memory.synchronize()
             progress(steps, steps)
-        results = []
+        results, inputs_by_place = [], self._by_place(inputs)
         for buffer, place, field in zip(buffers, places, given, strict=True):
-            own = place if buffer is place else self._input_of(buffer, inputs)
+            own = place if buffer is place else inputs_by_place.get(self._place_of(buffer))
             results.append(self._like(buffer, field, inputs, loaded) if own is None else own)
         return results
 
@@ -201,12 +201,18 @@ class FieldStepper:
         """The buffer of a field that is only stored, with values of the one that takes it over."""
         return self._copied(field.position, heir)
 
-    def _input_of(self, buffer, inputs: Sequence):
-        """The input that a buffer is, None where it is none of them."""
+    def _by_place(self, inputs: Sequence) -> dict[tuple, object]:
+        """The inputs that may be buffers, by where they are and what is there."""
+        found: dict[tuple, object] = {}
         for array, field in zip(inputs, self.loaded(inputs), strict=True):
-            if _is_same(buffer, storage_view(array, field.element), self.memory):
-                return array
-        return None
+            values = storage_view(array, field.element)
+            if values.flags.c_contiguous:
+                found.setdefault(self._place_of(values), array)
+        return found
+
+    def _place_of(self, array) -> tuple:
+        """What C-contiguous arrays have in common that are the same one."""
+        return self.memory.address(array), array.shape, array.dtype
 
     def _result(self, buffer):
         """What callers are given of a buffer."""
@@ -225,13 +231,13 @@ class FieldStepper:
 
         Those are such as are only read, and have no halo to refresh.
         """
-        results = []
+        results, inputs_by_place = [], self._by_place(inputs)
         for field in self.loaded(inputs) if resume else self.outputs:
             place = self.rotation[field.position] if resume and steps else field.position
             buffer = arguments[place]
             refresh = self.halos.refresh.get(field.position) if steps else None
             if refresh is not None:
-                if self._input_of(buffer, inputs) is not None:
+                if self._place_of(buffer) in inputs_by_place:
                     buffer = self._copied(place, buffer)
                 refresh(buffer)
             results.append(buffer)
@@ -243,15 +249,6 @@ class FieldStepper:
         like = (a for a, f in zip(inputs, loaded, strict=True) if f.element == field.element)
         first = next(like, None)
         return array if first is None else array.view(first.dtype)
-
-
-def _is_same(one, other, memory: Memory) -> bool:
-    """Whether a C-contiguous array is another one: elements of a type in one place."""
-    return (
-        other.flags.c_contiguous
-        and (one.dtype, one.shape) == (other.dtype, other.shape)
-        and memory.address(one) == memory.address(other)
-    )
 
 
 # As many calls are recorded at once as bring all fields back to their places, at least so many

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from twofour.runtime.arrays import address_of, is_ready
+from twofour.runtime.arrays import is_ready
 from twofour.runtime.buffer_pool import BufferPool
+from twofour.runtime.memory import address_of
 from twofour.runtime.page_offset import CACHE_LINE, PAGE, page_offset
 from twofour.runtime.tiles.itinerary import Itinerary, Pair, Stage
 from twofour.runtime.tiles.program import MOST_IDLE, TileProgram
