@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Branches of a region as selects between what both of them compute.
+"""Branches of a region as selects.
 
-%x = scf.if %p -> (f16) {                  %l = "stencil.access"(%t) ...
-%l = "stencil.access"(%t) ...            %m = arith.mulf %a, %l : f16
-%m = arith.mulf %a, %l : f16     ->      %h = "stencil.access"(%t) ...
-scf.yield %m : f16                       %x = arith.select %p, %m, %h : f16
-} else {
-%h = "stencil.access"(%t) ...
-scf.yield %h : f16
-}
+    %x = scf.if %p -> (f16) {
+      %l = "stencil.access"(%t) ...
+      %m = arith.mulf %a, %l : f16
+      scf.yield %m : f16
+    } else {
+      scf.yield %b : f16
+    }
+
+becomes
+
+    %l = "stencil.access"(%t) ...
+    %m = arith.mulf %a, %l : f16
+    %x = arith.select %p, %m, %b : f16
+
+In this form both branches are computed at every point.
 """
 
 from twofour.dialects.stencil.ops import AccessOp, ApplyOp
@@ -35,10 +42,9 @@ def select_branches(apply: ApplyOp) -> None:
 
 def _is_computed_anywhere(branch) -> bool:
     ops = [op for region in branch.regions for block in region.blocks for op in block.operations]
-    values = [result.type for op in (branch, *ops) for result in op.results]
     return (
         len(branch.results) > 0
-        and not any(isinstance(kind, ResultType) for kind in values)
+        and not any(isinstance(result.type, ResultType) for result in branch.results)
         and all(op.operation.name in (*_ANYWHERE, "scf.yield") for op in ops)
     )
 

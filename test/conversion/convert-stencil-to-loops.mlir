@@ -187,7 +187,7 @@ func.func @branches(%t: !temp) -> !inner {
 
 !temp = !stencil.temp<#stencil.bounds<[0], [10]>, i8>
 
-// What ends the process stays in its branch, and so does what a branch stores.
+// What may end the process stays in its branch, and results are chosen by branches.
 
 // CHECK-LABEL: func.func @divided_kernel0(
 // CHECK: scf.if
@@ -205,12 +205,12 @@ func.func @divided(%t: !temp) -> !temp {
     } else {
       scf.yield %c : i8
     }
+    %s = "stencil.store_result"(%v) : (i8) -> !stencil.result<i8>
+    %o = "stencil.store_result"(%c) : (i8) -> !stencil.result<i8>
     %w = scf.if %is -> (!stencil.result<i8>) {
-      %s = "stencil.store_result"(%v) : (i8) -> !stencil.result<i8>
       scf.yield %s : !stencil.result<i8>
     } else {
-      %s = "stencil.store_result"(%c) : (i8) -> !stencil.result<i8>
-      scf.yield %s : !stencil.result<i8>
+      scf.yield %o : !stencil.result<i8>
     }
     "stencil.return"(%w) : (!stencil.result<i8>) -> ()
   }) : () -> !temp

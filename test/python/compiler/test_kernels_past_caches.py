@@ -10,9 +10,7 @@ from twofour.targets.cpu.build import compile_cpu
 
 KERNELS = built_in_kernels()
 AFFINE = """
-func.func @affine(
-    %u: !stencil.field<[0,99]xf64>, %v: !stencil.field<[0,99]xf64>
-) attributes {stencil.rotate = [1, 0]} {
+func.func @affine(%u: !stencil.field<[0,99]xf64>, %v: !stencil.field<[0,99]xf64>) {
   %t = stencil.load %u : !stencil.field<[0,99]xf64> -> !stencil.temp<[0,99]xf64>
   %r = stencil.apply(%x = %t : !stencil.temp<[0,99]xf64>) -> (!stencil.temp<[1,98]xf64>) {
     %a = stencil.access %x[-1] : !stencil.temp<[0,99]xf64>

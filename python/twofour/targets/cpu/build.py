@@ -148,9 +148,8 @@ def compile_cpu(
 
     With `whole` the module also holds kernels that are made when they are needed otherwise
     (`kernel_past_caches`). With `report_layouts`, the 2:4 operators of linear sweeps are described
-    whatever the schedule.
-    Raises TwofourError for a program that cannot be read or run, and where `options` ask for a
-    schedule or fusion that the program does not admit.
+    whatever the schedule. Raises TwofourError for a program that cannot be read or run, and where
+    `options` ask for a schedule or fusion that the program does not admit.
     """
     module, filename = load_program(source, options)
     is_kernel = isinstance(source, Kernel)
